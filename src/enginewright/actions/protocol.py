@@ -1,0 +1,102 @@
+"""How a step talks to whoever runs it.
+
+A step is `python -m enginewright.actions.NAME [REQUEST [OUTPUTS]]`, by default `request.json` and
+`outputs` of the working directory. The request names every input file by role, with the digest that
+was promised; the step writes its files and `result.json` under the outputs folder, and nothing else.
+
+Exit codes: 0 done; 1 the user can fix it (the reasons are on standard error, no traceback); 70 a
+defect of ours, with its traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enginewright import canonical_json
+from enginewright.errors import InputError, Problem
+from enginewright.hashing import FileDigest, verify
+
+EXIT_INPUT_ERROR = 1
+EXIT_DEFECT = 70
+
+
+@dataclass(frozen=True)
+class InputFile:
+    path: Path
+    """Relative to the folder that holds the request."""
+    digest: FileDigest
+
+    def verify(self) -> None:
+        """Re-hash the file; raise `InputError` when it is not the promised one."""
+        verify(self.path, self.digest)
+
+
+@dataclass(frozen=True)
+class ActionRequest:
+    action: str
+    """Name of the module in `enginewright.actions`."""
+    inputs: Mapping[str, tuple[InputFile, ...]]
+    """Files by role, in the order of the request."""
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> ActionRequest:
+        document = canonical_json.read_object(path)
+        root = path.parent
+        inputs = {
+            role: tuple(
+                InputFile(root / file["path"], FileDigest(file["sha256"], file["size"]))
+                for file in files
+            )
+            for role, files in document["inputs"].items()
+        }
+        return cls(document["action"], inputs, document["parameters"])
+
+    def files(self, role: str) -> tuple[InputFile, ...]:
+        """The files of a role; raise `InputError` when the request has no such role."""
+        if role not in self.inputs:
+            roles = ", ".join(sorted(self.inputs)) or "none"
+            raise InputError(Problem("request lacks an input", "request.json", role, roles))
+        return self.inputs[role]
+
+    def file(self, role: str) -> InputFile:
+        """The one file of a role; raise `InputError` when there are none or several."""
+        files = self.files(role)
+        if len(files) != 1:
+            raise InputError(
+                Problem(f"input `{role}` must be one file", "request.json", "1", str(len(files)))
+            )
+        return files[0]
+
+
+Result = Mapping[str, Any]
+Step = Callable[[ActionRequest, Path], Result]
+"""Does the work: takes the request and the outputs folder, returns what `result.json` says."""
+
+
+def run_step(step: Step, request_path: Path, outputs: Path) -> int:
+    """Run a step and return its exit code; `result.json` appears only when the step succeeded."""
+    try:
+        request = ActionRequest.read(request_path)
+        outputs.mkdir(parents=True, exist_ok=True)
+        result = step(request, outputs)
+        canonical_json.write(outputs / "result.json", result)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return EXIT_INPUT_ERROR
+    except Exception:
+        traceback.print_exc()
+        return EXIT_DEFECT
+    return 0
+
+
+def main(step: Step, arguments: Sequence[str] | None = None) -> None:
+    """Entry point of an action module: `if __name__ == "__main__": main(run)`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    request, outputs = [*given, *["request.json", "outputs"][len(given) :]]
+    sys.exit(run_step(step, Path(request), Path(outputs)))

@@ -1,0 +1,34 @@
+"""The one place where the library writes JSON: sorted keys, two spaces, newline at the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from enginewright.errors import InputError, Problem
+
+
+def dumps(value: Any) -> str:
+    """Text that is equal for equal values; NaN and infinities raise `ValueError`."""
+    return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write(path: Path, value: Any) -> None:
+    path.write_text(dumps(value), encoding="utf-8")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object; raise `InputError` naming the file and line for anything else."""
+    try:
+        value = json.loads(path.read_bytes())
+    except UnicodeDecodeError as error:
+        raise InputError(Problem("not a JSON file", str(path), "UTF-8 text", str(error))) from error
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}, column {error.colno}"
+        raise InputError(Problem("not valid JSON", where, actual=error.msg)) from error
+    except RecursionError as error:
+        raise InputError(Problem("JSON is nested too deeply", str(path))) from error
+    if not isinstance(value, dict):
+        raise InputError(Problem("not a JSON object", str(path), "{...}", type(value).__name__))
+    return value
