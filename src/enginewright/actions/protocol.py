@@ -1,8 +1,8 @@
 """How a step talks to whoever runs it.
 
 A step is `python -m enginewright.actions.NAME [REQUEST [OUTPUTS]]`, by default `request.json` and
-`outputs` of the working directory. The request names every input file by role, with the digest that
-was promised; the step writes its files and `result.json` under the outputs folder, and nothing else.
+`outputs` of the working directory. The request names every input file by role, with the promised
+digest; the step writes its files and `result.json` under the outputs folder, and nothing else.
 
 Exit codes: 0 done; 1 the user can fix it (the reasons are on standard error, no traceback); 70 a
 defect of ours, with its traceback.
