@@ -1,0 +1,1 @@
+"""Model checkpoints: safetensors headers, `config.json`, and whether the two agree."""

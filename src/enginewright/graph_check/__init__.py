@@ -1,0 +1,1 @@
+"""Checks of an ONNX graph that fail the build; one file a check."""
