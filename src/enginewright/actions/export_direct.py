@@ -1,0 +1,124 @@
+"""Step: the ONNX graph of a decoder from its config and the layout of its weights.
+
+Inputs: `config` (config.json) and `descriptor` (checkpoint.json). The weights themselves are no
+input: changing their bytes leaves this step's result as it is. Output: `model/model.onnx`, whose
+external data are the safetensors files that belong beside it: those of the checkpoint where the
+dtype matches (`converted` false in the result), else those that `convert_weights` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enginewright import canonical_json
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.errors import Problem, raise_if_any
+from enginewright.onnx_direct.decoder_architecture import choose_weights, read_architecture
+from enginewright.onnx_direct.decoder_graph import GraphOptions, decoder_model
+from enginewright.onnx_direct.element_type import ELEMENT_TYPES, ElementType, element_type
+from enginewright.onnx_direct.weight_layout import (
+    ExternalTensor,
+    converted_layout,
+    is_floating,
+    read_layout,
+)
+
+TASKS = ("text-generation", "text-generation-with-past")
+OPSETS = (23,)
+LOGITS = ("all", "last")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    task: str
+    opset: int
+    element_type: ElementType
+    logits: str
+
+    @classmethod
+    def decode(cls, document: Mapping[str, Any]) -> Parameters:
+        problems = []
+        for name, valid in (
+            ("task", TASKS),
+            ("opset", OPSETS),
+            ("dtype", tuple(candidate.name for candidate in ELEMENT_TYPES)),
+            ("logits", LOGITS),
+        ):
+            value = document.get(name, "all" if name == "logits" else None)
+            if value not in valid:
+                problems.append(
+                    Problem(
+                        "the direct exporter does not know this value",
+                        f"parameter `{name}`",
+                        " or ".join(map(str, valid)),
+                        repr(value),
+                    )
+                )
+        raise_if_any(problems)
+        return cls(
+            document["task"],
+            document["opset"],
+            element_type(document["dtype"], "parameter `dtype`"),
+            document.get("logits", "all"),
+        )
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    parameters = Parameters.decode(request.parameters)
+    config, descriptor = request.file("config"), request.file("descriptor")
+    config.verify()
+    descriptor.verify()
+    architecture = read_architecture(canonical_json.read_object(config.path), config.path.name)
+    stored = read_layout(canonical_json.read_object(descriptor.path))
+    chosen = choose_weights(architecture, stored, descriptor.path.name)
+    _check_floating(tuple(chosen.values()))
+    target = parameters.element_type
+    converted = any(tensor.dtype != target.safetensors for tensor in chosen.values())
+    if converted:
+        files = converted_layout(stored, target)
+        by_name = {tensor.name: tensor for file in files for tensor in file.tensors}
+        chosen = {name: by_name[name] for name in chosen}
+    options = GraphOptions(
+        parameters.opset,
+        target,
+        with_past=parameters.task == "text-generation-with-past",
+        last_logits_only=parameters.logits == "last",
+    )
+    model = decoder_model(architecture, chosen, options)
+    folder = outputs / "model"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    return {
+        "model": "model/model.onnx",
+        "external_data": sorted({tensor.file for tensor in chosen.values()}),
+        "converted": converted,
+        "dtype": target.name,
+        "task": parameters.task,
+        "opset": parameters.opset,
+        "logits": parameters.logits,
+        "nodes": len(model.graph.node),
+        "reproducibility": "bit-identical",
+    }
+
+
+def _check_floating(tensors: tuple[ExternalTensor, ...]) -> None:
+    valid = ", ".join(candidate.safetensors for candidate in ELEMENT_TYPES)
+    raise_if_any(
+        [
+            Problem(
+                "a weight has a type that cannot be exported",
+                f"checkpoint.json, `{tensor.name}`",
+                valid,
+                tensor.dtype,
+            )
+            for tensor in tensors
+            if not is_floating(tensor)
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main(run)

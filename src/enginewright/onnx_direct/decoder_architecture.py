@@ -1,0 +1,203 @@
+"""What the graph of a dense decoder depends on, taken from its config and checked.
+
+Facts of the families are those of the transformers library 5 (`modeling_*.py` of each family).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from enginewright.checkpoint.config import ARCHITECTURES, DecoderConfig, parse_config
+from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.onnx_direct.rotary_frequencies import RotaryEmbedding, rotary_embedding
+from enginewright.onnx_direct.weight_layout import ExternalTensor
+
+SUPPORTED = tuple(sorted(name for name in ARCHITECTURES if name.endswith("ForCausalLM")))
+USE_TORCH = 'use exporter="torch" for this checkpoint'
+
+
+@dataclass(frozen=True)
+class DecoderArchitecture:
+    family: str
+    vocabulary: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    rms_norm_eps: float
+    qkv_bias: bool
+    output_bias: bool
+    mlp_bias: bool
+    qk_norm: bool
+    """Queries and keys are normalized a head, as Qwen3 does."""
+    tied: bool
+    """The output head is the transposed embedding table."""
+    rotary: RotaryEmbedding
+    sliding_windows: tuple[int | None, ...]
+    """One a layer: how many keys it sees, its own included; None is all."""
+
+    def tensor_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Every tensor that the graph reads, with the shape that it must have."""
+        shapes: dict[str, tuple[int, ...]] = {
+            "model.embed_tokens.weight": (self.vocabulary, self.hidden),
+            "model.norm.weight": (self.hidden,),
+        }
+        if not self.tied:
+            shapes["lm_head.weight"] = (self.vocabulary, self.hidden)
+        for index in range(len(self.sliding_windows)):
+            for name, shape in self._layer_shapes():
+                shapes[f"model.layers.{index}.{name}"] = shape
+        return shapes
+
+    def _layer_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        hidden, intermediate = self.hidden, self.intermediate
+        query, key_value = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        linears = (
+            ("self_attn.q_proj", query, hidden, self.qkv_bias),
+            ("self_attn.k_proj", key_value, hidden, self.qkv_bias),
+            ("self_attn.v_proj", key_value, hidden, self.qkv_bias),
+            ("self_attn.o_proj", hidden, query, self.output_bias),
+            ("mlp.gate_proj", intermediate, hidden, self.mlp_bias),
+            ("mlp.up_proj", intermediate, hidden, self.mlp_bias),
+            ("mlp.down_proj", hidden, intermediate, self.mlp_bias),
+        )
+        shapes: list[tuple[str, tuple[int, ...]]] = [
+            ("input_layernorm.weight", (hidden,)),
+            ("post_attention_layernorm.weight", (hidden,)),
+        ]
+        if self.qk_norm:
+            shapes += [
+                ("self_attn.q_norm.weight", (self.head_dim,)),
+                ("self_attn.k_norm.weight", (self.head_dim,)),
+            ]
+        for name, rows, columns, has_bias in linears:
+            shapes.append((f"{name}.weight", (rows, columns)))
+            if has_bias:
+                shapes.append((f"{name}.bias", (rows,)))
+        return shapes
+
+
+def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchitecture:
+    """Check `config.json`; raise `InputError` with all that this exporter cannot express."""
+    names = document.get("architectures")
+    if isinstance(names, list) and names and names[0] not in SUPPORTED:
+        raise InputError(
+            Problem(
+                f"the direct exporter does not know the architecture `{names[0]}`",
+                f"{where}, `architectures`",
+                ", ".join(SUPPORTED),
+                str(names[0]),
+                USE_TORCH,
+            )
+        )
+    config = parse_config(document, where)
+    if not isinstance(config, DecoderConfig):
+        raise InputError(Problem("not a decoder", where, ", ".join(SUPPORTED), config.model_type))
+    problems = _unsupported(config, document, where)
+    try:
+        parameters = {
+            **config.rope.parameters,
+            "rope_type": config.rope.rope_type,
+            "rope_theta": config.rope.theta,
+        }
+        rotary = rotary_embedding(config.head_dim, parameters, config.max_position_embeddings)
+    except InputError as error:
+        raise InputError([*problems, *error.problems]) from error
+    raise_if_any(problems)
+    return DecoderArchitecture(
+        family=config.model_type,
+        vocabulary=config.vocab_size,
+        hidden=config.hidden_size,
+        intermediate=config.intermediate_size,
+        heads=config.num_attention_heads,
+        kv_heads=config.num_key_value_heads,
+        head_dim=config.head_dim,
+        rms_norm_eps=config.rms_norm_eps,
+        qkv_bias=config.attention_bias,
+        output_bias=config.output_bias,
+        mlp_bias=config.mlp_bias,
+        qk_norm=config.model_type == "qwen3",
+        tied=config.tie_word_embeddings,
+        rotary=rotary,
+        sliding_windows=_sliding_windows(config, document),
+    )
+
+
+def _unsupported(config: DecoderConfig, document: Mapping[str, Any], where: str) -> list[Problem]:
+    problems = []
+    if config.hidden_act not in ("silu", "swish"):
+        problems.append(
+            Problem(
+                "the direct exporter does not know this activation",
+                f"{where}, `hidden_act`",
+                "silu",
+                config.hidden_act,
+                USE_TORCH,
+            )
+        )
+    partial = document.get("partial_rotary_factor", 1.0)
+    partial = config.rope.parameters.get("partial_rotary_factor", partial)
+    if partial not in (None, 1, 1.0):
+        problems.append(
+            Problem(
+                "the direct exporter rotates whole heads only",
+                f"{where}, `partial_rotary_factor`",
+                "1.0",
+                repr(partial),
+                USE_TORCH,
+            )
+        )
+    if config.head_dim % 2:
+        problems.append(
+            Problem("head_dim must be even", f"{where}, `head_dim`", "even", str(config.head_dim))
+        )
+    if config.quantized:
+        problems.append(
+            Problem(
+                "the checkpoint is already quantized",
+                f"{where}, `quantization_config`",
+                "weights of float32, float16 or bfloat16",
+                fix="take the checkpoint before quantization and use `quantized_model`",
+            )
+        )
+    return problems
+
+
+def _sliding_windows(config: DecoderConfig, document: Mapping[str, Any]) -> tuple[int | None, ...]:
+    """Qwen slides the layers that `layer_types` or `max_window_layers` say, Mistral slides all."""
+    layers, window = config.num_hidden_layers, config.sliding_window
+    if window is None or config.model_type == "mistral":
+        return (window,) * layers
+    types = document.get("layer_types")
+    if not isinstance(types, list) or len(types) != layers:
+        full = document.get("max_window_layers", 28)
+        types = ["full_attention" if i < full else "sliding_attention" for i in range(layers)]
+    return tuple(window if kind == "sliding_attention" else None for kind in types)
+
+
+def choose_weights(
+    architecture: DecoderArchitecture, tensors: Sequence[ExternalTensor], where: str
+) -> Mapping[str, ExternalTensor]:
+    """The tensors that the graph reads, by name; raise `InputError` with all that do not fit."""
+    found = {tensor.name: tensor for tensor in tensors}
+    problems = []
+    for name, shape in architecture.tensor_shapes().items():
+        tensor = found.get(name)
+        if tensor is None:
+            problems.append(
+                Problem("the checkpoint lacks a tensor", f"{where}, `{name}`", f"shape {shape}")
+            )
+        elif tensor.shape != shape:
+            problems.append(
+                Problem(
+                    "a tensor does not have the shape that the config asks for",
+                    f"{where}, `{name}`",
+                    f"shape {shape}",
+                    f"shape {tensor.shape}",
+                )
+            )
+    raise_if_any(problems)
+    return {name: found[name] for name in architecture.tensor_shapes()}

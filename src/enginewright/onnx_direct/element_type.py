@@ -1,0 +1,37 @@
+"""The floating-point types that weights and activations of a decoder may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx import TensorProto
+
+from enginewright.errors import InputError, Problem
+
+
+@dataclass(frozen=True)
+class ElementType:
+    name: str
+    """As a BUILD file and `config.json` say it."""
+    safetensors: str
+    """As the header of a safetensors file says it."""
+    onnx: int
+    """A value of `TensorProto.DataType`."""
+    size: int
+    """Bytes of one element."""
+
+
+ELEMENT_TYPES = (
+    ElementType("float32", "F32", TensorProto.FLOAT, 4),
+    ElementType("float16", "F16", TensorProto.FLOAT16, 2),
+    ElementType("bfloat16", "BF16", TensorProto.BFLOAT16, 2),
+)
+
+
+def element_type(name: str, where: str) -> ElementType:
+    """The type called `name` in a BUILD file; raise `InputError` for any other."""
+    for candidate in ELEMENT_TYPES:
+        if candidate.name == name:
+            return candidate
+    valid = ", ".join(candidate.name for candidate in ELEMENT_TYPES)
+    raise InputError(Problem("unknown dtype", where, valid, str(name)))
