@@ -32,6 +32,8 @@ ARCHITECTURES: Mapping[str, str] = {
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 DEFAULT_ROPE_THETA = 10000.0
+MAX_LAYERS = 4096
+"""Far above any model; a corrupt count must not make the check of the tensors endless."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ def _decoder(fields: Fields, common: _Common) -> DecoderConfig:
         vocab_size=fields.count("vocab_size"),
         hidden_size=hidden_size,
         intermediate_size=fields.count("intermediate_size"),
-        num_hidden_layers=fields.count("num_hidden_layers"),
+        num_hidden_layers=fields.count("num_hidden_layers", maximum=MAX_LAYERS),
         num_attention_heads=heads,
         num_key_value_heads=key_value_heads,
         head_dim=_head_dim(fields, common.model_type, hidden_size, heads),
@@ -287,7 +289,7 @@ def _encoder(fields: Fields, common: _Common) -> EncoderConfig:
         vocab_size=fields.count("vocab_size"),
         hidden_size=hidden_size,
         intermediate_size=fields.count("intermediate_size"),
-        num_hidden_layers=fields.count("num_hidden_layers"),
+        num_hidden_layers=fields.count("num_hidden_layers", maximum=MAX_LAYERS),
         num_attention_heads=heads,
         max_position_embeddings=fields.count("max_position_embeddings"),
         type_vocab_size=fields.count("type_vocab_size"),

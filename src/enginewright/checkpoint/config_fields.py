@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,11 +39,11 @@ class Fields:
             Problem("a field of the config is missing", self.place(name), expected)
         )
 
-    def count(self, name: str, default: int | None = None) -> int:
-        """A whole number from 1 to 2**31 - 1."""
+    def count(self, name: str, default: int | None = None, *, maximum: int = MAX_COUNT) -> int:
+        """A whole number from 1 to `maximum`."""
         value = self.document.get(name)
-        expected = f"a whole number from 1 to {MAX_COUNT}"
-        if type(value) is int and 1 <= value <= MAX_COUNT:
+        expected = f"a whole number from 1 to {maximum}"
+        if type(value) is int and 1 <= value <= maximum:
             return value
         if value is not None:
             self.wrong(name, expected)
@@ -54,11 +54,14 @@ class Fields:
         return 1
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A finite number above 0."""
+        """A number above 0 that a double holds."""
         value = self.document.get(name)
         expected = "a number above 0"
-        if type(value) in (int, float) and 0 < value < math.inf:
-            return float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if 0 < value <= sys.float_info.max:
+                return float(value)
+            self.wrong(name, expected)
+            return 1.0
         if value is not None:
             self.wrong(name, expected)
         elif default is not None:
