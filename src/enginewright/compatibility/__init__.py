@@ -1,0 +1,1 @@
+"""What runs with what: tables as data, each row with its source document, and lookups in them."""

@@ -1,0 +1,97 @@
+"""The tables as data: read once, each row checked for its key and its source document."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from enginewright.errors import InputError, Problem
+
+TABLES = (
+    "driver_cuda",
+    "forward_compatibility",
+    "gpu",
+    "onnx_reader",
+    "product",
+    "ptx",
+    "toolkit",
+    "torch_wheel",
+)
+"""Names of the tables; the files lie beside this module."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table; `values` has every field except key and source."""
+
+    table: str
+    key: str
+    values: Mapping[str, Any]
+    source: str
+    """Title and section of the document, or the measurement, that the row was taken from."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    @property
+    def name(self) -> str:
+        """How messages point at the row."""
+        return f"{self.table} row `{self.key}`"
+
+    def text(self) -> str:
+        """The row for people, one field a line."""
+        lines = [self.name]
+        for name, value in self.values.items():
+            if isinstance(value, Mapping):
+                lines.append(f"  {name}:")
+                lines += [f"    {key}: {_plain(item)}" for key, item in value.items()]
+            else:
+                lines.append(f"  {name}: {_plain(value)}")
+        return "\n".join([*lines, f"  source: {self.source}"])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@cache
+def table(name: str) -> Mapping[str, Row]:
+    """All rows of a table by key, in file order; raise `InputError` for an unknown name."""
+    if name not in TABLES:
+        raise InputError(
+            Problem("no such table", expected="one of " + ", ".join(TABLES), actual=name[:80])
+        )
+    document = tomllib.loads(
+        files("enginewright.compatibility").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    )
+    rows: dict[str, Row] = {}
+    for entry in document["row"]:
+        key, source = entry.pop("key"), entry.pop("source")
+        rows[key] = Row(name, key, MappingProxyType(entry), source)
+    return MappingProxyType(rows)
+
+
+def find(name: str, key: str) -> Row | None:
+    """The row with exactly this key, or None."""
+    return table(name).get(key)
+
+
+def row(name: str, key: str) -> Row:
+    """The row with exactly this key; raise `InputError` listing the keys that there are."""
+    found = find(name, key)
+    if found is None:
+        raise InputError(
+            Problem(
+                f"table {name} has no such row",
+                expected="one of " + ", ".join(f"`{known}`" for known in table(name)),
+                actual=f"`{key[:80]}`",
+            )
+        )
+    return found

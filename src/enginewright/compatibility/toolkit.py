@@ -1,0 +1,69 @@
+"""CUDA toolkits: the architectures they compile for and the host compilers they accept."""
+
+from __future__ import annotations
+
+from enginewright.compatibility.tables import find, row, table
+from enginewright.compatibility.version import ComputeCapability, Version
+from enginewright.errors import Problem
+
+
+def toolkit_problems(
+    toolkit: str, targets: list[str], *, gcc: str | None = None, clang: str | None = None
+) -> list[Problem]:
+    """What stops the toolkit (major.minor) from compiling for `targets` with a host compiler.
+
+    Raises `InputError` when the table has no row for the toolkit.
+    """
+    found = row("toolkit", toolkit)
+    problems = []
+    known = [ComputeCapability.parse(text) for text in found["compute_capabilities"]]
+    for target in targets:
+        capability = ComputeCapability.parse(target)
+        if capability not in known:
+            able = toolkits_for(capability)
+            problems.append(
+                Problem(
+                    f"CUDA toolkit {toolkit} cannot compile for compute capability {capability}",
+                    found.name,
+                    "one of " + ", ".join(found["compute_capabilities"]),
+                    str(capability),
+                    f"use a toolkit that can: {', '.join(able) or 'none in the table'}; "
+                    "or leave the target out",
+                )
+            )
+    for name, given, limit in (("gcc", gcc, "gcc_max"), ("clang", clang, "clang_max")):
+        if given is not None and Version.parse(given).major > found[limit]:
+            problems.append(
+                Problem(
+                    f"CUDA toolkit {toolkit} does not accept {name} {given} as host compiler",
+                    found.name,
+                    f"{name} {found[limit]} or older",
+                    given,
+                    f"lock {name} {found[limit]} with the toolkit and pass it with -ccbin; "
+                    "-allow-unsupported-compiler only moves the errors",
+                )
+            )
+    return problems
+
+
+def toolkits_for(capability: ComputeCapability) -> list[str]:
+    """Toolkits of the table that compile for the capability."""
+    return [
+        key
+        for key, found in table("toolkit").items()
+        if str(capability) in found["compute_capabilities"]
+    ]
+
+
+def ptx_problem(emitted: str, ptxas: str) -> Problem | None:
+    """Why ptxas of toolkit `ptxas` cannot read PTX version `emitted`, or None when it can."""
+    found = find("ptx", emitted)
+    if found is None or Version.parse(found["cuda"]) <= Version.parse(ptxas):
+        return None
+    return Problem(
+        f"ptxas of CUDA {ptxas} cannot read PTX {emitted}",
+        found.name,
+        f"CUDA {found['cuda']} or newer",
+        f"CUDA {ptxas}",
+        "lock the compiler that emits the PTX and ptxas together",
+    )
