@@ -1,0 +1,29 @@
+"""Step: check an engine package: its manifest, its plan and every file that the manifest lists.
+
+Inputs: `plan`, `manifest` (engine.json), `package` (the other files; may be left out).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.engine.manifest import Manifest
+from enginewright.engine.package_check import check
+from enginewright.errors import raise_if_any
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001
+    manifest = Manifest.read(request.file("manifest").path)
+    package = tuple(file.path for file in request.inputs.get("package", ()))
+    raise_if_any(check(manifest, request.file("plan").path, package))
+    return {
+        "name": manifest.name,
+        "plan": {"sha256": manifest.plan.sha256},
+        "files": sorted(manifest.files),
+        "compute_capabilities": list(manifest.compute_capabilities),
+    }
+
+
+if __name__ == "__main__":
+    main(run)
