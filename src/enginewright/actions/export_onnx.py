@@ -1,0 +1,61 @@
+"""Step: export a checkpoint to ONNX with torch.
+
+Inputs: `config` (the normalised one of `verify_checkpoint`), `weights` (its safetensors files; an
+index is ignored). Parameters: `ExportSpec`. Outputs: `model/model.onnx`, `model/model.onnx.data`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from enginewright import canonical_json
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.checkpoint.config import parse_config
+from enginewright.checkpoint.verify import INDEX_SUFFIX
+from enginewright.onnx_torch.clean import clean
+from enginewright.onnx_torch.export import export, task_module
+from enginewright.onnx_torch.interface import describe_interface
+from enginewright.onnx_torch.load_model import load_model
+from enginewright.onnx_torch.spec import ExportSpec
+from enginewright.onnx_torch.write_model import write_model
+from enginewright.progress import report
+
+STEP = "export_onnx"
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    spec = ExportSpec.parse(request.parameters)
+    config_file = request.file("config")
+    weights = [
+        file for file in request.files("weights") if not file.path.name.endswith(INDEX_SUFFIX)
+    ]
+    for file in (config_file, *weights):
+        file.verify()
+    document = canonical_json.read_object(config_file.path)
+    config = parse_config(document, str(config_file.path))
+    report(STEP, f"loading {config.architecture} as {spec.dtype}")
+    model = load_model(config, document, [file.path for file in weights], spec.dtype)
+    module = task_module(model, config, spec.task)
+    report(STEP, f"tracing at opset {spec.opset}")
+    graph = export(module, config, spec)
+    report(STEP, "writing the graph and its weights")
+    clean(graph)
+    proto = write_model(graph, outputs / "model" / "model.onnx")
+    warnings = []
+    if config.dtype == "bfloat16" and spec.dtype == "float16":
+        warnings.append(
+            "the weights were trained in bfloat16 (`dtype` in config.json): activations may exceed "
+            "the range of float16; compare the results, or export as bfloat16"
+        )
+    return {
+        "task": spec.task,
+        "opset": spec.opset,
+        "ir_version": proto.ir_version,
+        "dtype": spec.dtype,
+        **describe_interface(proto),
+        "warnings": warnings,
+    }
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,95 @@
+"""From a loaded model to an ONNX graph, with the exporter of torch."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from enginewright.checkpoint.config import Config, DecoderConfig, EncoderConfig
+from enginewright.errors import InputError, Problem
+from enginewright.onnx_torch.spec import ExportSpec
+from enginewright.onnx_torch.task_modules import FeatureExtraction, TextGeneration
+
+EXAMPLE_SIZES = {"batch": 2, "sequence": 7}
+"""Sizes while tracing: not 1, which torch would take for a constant."""
+UNSUPPORTED_ROPE = ("dynamic", "longrope")
+
+
+def task_module(model: torch.nn.Module, config: Config, task: str) -> torch.nn.Module:
+    """The module that is exported; raise `InputError` when the model cannot do the task."""
+    if task == "text-generation" and isinstance(config, DecoderConfig):
+        if config.architecture.endswith("ForCausalLM"):
+            _check_rope(config)
+            return TextGeneration(model, config)
+    elif task == "feature-extraction" and isinstance(config, EncoderConfig):
+        return FeatureExtraction(model)
+    raise InputError(
+        Problem(
+            "the model cannot do the task",
+            "parameter `task`",
+            "text-generation for a `...ForCausalLM`, feature-extraction for a `BertModel`",
+            f"{task} for `{config.architecture}`",
+        )
+    )
+
+
+def _check_rope(config: DecoderConfig) -> None:
+    if config.rope.rope_type in UNSUPPORTED_ROPE:
+        raise InputError(
+            Problem(
+                "rotary embeddings that change with the length cannot be exported",
+                "config.json, `rope_type`",
+                "default, linear, yarn or llama3",
+                config.rope.rope_type,
+            )
+        )
+
+
+def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Model:
+    """Trace `module`; axes of the inputs are named, and dynamic where `spec` says so."""
+    limit = getattr(config, "max_position_embeddings", None)
+    check_lengths(spec, limit)
+    sizes = {**EXAMPLE_SIZES, **spec.static_axes}
+    dimensions: dict[str, Any] = {
+        "batch": torch.export.Dim("batch"),
+        "sequence": torch.export.Dim("sequence", max=limit),
+    }
+    axes = {
+        position: dimensions[axis]
+        for position, axis in enumerate(("batch", "sequence"))
+        if axis in spec.dynamic_axes
+    }
+    names = list(module.input_names)  # type: ignore[arg-type]
+    example = torch.ones((sizes["batch"], sizes["sequence"]), dtype=torch.int64)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            module,
+            tuple(example for _ in names),
+            dynamo=True,
+            opset_version=spec.opset,
+            input_names=names,
+            output_names=[str(module.output_name)],
+            dynamic_shapes={name: axes for name in names},
+            verbose=False,
+        )
+    assert program is not None
+    return program.model
+
+
+def check_lengths(spec: ExportSpec, limit: int | None) -> None:
+    length = spec.static_axes.get("sequence")
+    if length is not None and limit is not None and length > limit:
+        raise InputError(
+            Problem(
+                "the sequence is longer than the model's positions",
+                "parameter `static_axes.sequence`",
+                f"at most {limit}, `max_position_embeddings` of config.json",
+                str(length),
+            )
+        )

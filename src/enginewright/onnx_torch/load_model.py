@@ -1,0 +1,97 @@
+"""Loads a transformers model from a config and safetensors files: no network, no cache folder."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import safe_open
+
+from enginewright.checkpoint.config import ARCHITECTURES, Config
+from enginewright.checkpoint.families import BUFFERS
+from enginewright.checkpoint.safetensors_header import quote
+from enginewright.errors import InputError, Problem, raise_if_any
+
+TORCH_DTYPES: Mapping[str, torch.dtype] = {
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float32": torch.float32,
+}
+
+
+def load_model(
+    config: Config, document: Mapping[str, Any], weights: Sequence[Path], dtype: str
+) -> torch.nn.Module:
+    """The model of `config` (`document` is its JSON) in evaluation mode, its weights as `dtype`.
+
+    Raises `InputError` for an architecture that is not known, for tensors that are missing or
+    superfluous, and for values that `dtype` cannot hold.
+    """
+    if config.architecture not in ARCHITECTURES:
+        raise InputError(
+            Problem(
+                "the architecture cannot be exported",
+                "config.json, `architectures`",
+                ", ".join(sorted(ARCHITECTURES)),
+                f"`{config.architecture}`",
+            )
+        )
+    library_config = transformers.CONFIG_MAPPING[config.model_type].from_dict(dict(document))
+    library_config._attn_implementation = "sdpa"
+    model_class = getattr(transformers, config.architecture)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, report = model_class.from_pretrained(
+            None,
+            config=library_config,
+            state_dict=_read_tensors(weights, TORCH_DTYPES[dtype]),
+            dtype=TORCH_DTYPES[dtype],
+            output_loading_info=True,
+        )
+    problems = [
+        Problem(f"the model and its weights disagree: {kind}", quote(str(name)))
+        for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
+        for name in sorted(report[kind], key=str)
+        # No task of ours uses the pooler.
+        if not str(name).startswith("pooler.")
+    ]
+    raise_if_any(problems)
+    return model.eval().requires_grad_(False)  # type: ignore[no-any-return]
+
+
+def _read_tensors(weights: Sequence[Path], dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    tensors: dict[str, torch.Tensor] = {}
+    problems: list[Problem] = []
+    for path in weights:
+        with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+            for name in file.keys():  # noqa: SIM118 (not a mapping)
+                if BUFFERS.search(name):
+                    continue
+                stored = file.get_tensor(name)
+                tensors[name] = stored.to(dtype)
+                problems.extend(
+                    _range_problems(f"{path.name}, {quote(name)}", stored, tensors[name])
+                )
+    raise_if_any(problems)
+    return tensors
+
+
+def _range_problems(where: str, stored: torch.Tensor, converted: torch.Tensor) -> list[Problem]:
+    if bool(torch.isfinite(converted).all()):
+        return []
+    if not bool(torch.isfinite(stored).all()):
+        return [Problem("the weights hold NaN or infinity", where, "finite numbers")]
+    largest = float(stored.abs().max())
+    return [
+        Problem(
+            "a weight is beyond the range of the export's dtype",
+            where,
+            f"at most {torch.finfo(converted.dtype).max:g} in magnitude",
+            f"{largest:g}",
+            "export as bfloat16 or float32",
+        )
+    ]

@@ -1,0 +1,44 @@
+"""Writes an ONNX model as a graph and one file of external data, the same bytes every time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+DATA_SUFFIX = ".data"
+INLINE_BYTES = 1024
+"""Initializers up to this size stay in the graph, where shape inference needs their values."""
+ALIGNMENT = 4096
+"""Bytes; readers map the file into memory."""
+
+
+def write_model(model: ir.Model, path: Path) -> onnx.ModelProto:
+    """Write `path` and `path` + ".data"; return the graph as it was written.
+
+    The external tensors lie in the data file in the order of their names.
+    """
+    data_path = path.with_name(path.name + DATA_SUFFIX)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with data_path.open("wb") as stream:
+        for name in sorted(model.graph.initializers):
+            value = model.graph.initializers[name]
+            tensor = value.const_value
+            if tensor is None or tensor.nbytes <= INLINE_BYTES:
+                continue
+            stream.write(bytes(-stream.tell() % ALIGNMENT))
+            begin = stream.tell()
+            stream.write(tensor.tobytes())
+            value.const_value = ir.ExternalTensor(
+                data_path.name,
+                begin,
+                tensor.nbytes,
+                tensor.dtype,
+                shape=ir.Shape(tensor.shape),
+                name=name,
+                base_dir=path.parent,
+            )
+    proto = ir.to_proto(model)
+    path.write_bytes(proto.SerializeToString(deterministic=True))
+    return proto
