@@ -86,6 +86,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         target,
         with_past=parameters.task == "text-generation-with-past",
         last_logits_only=parameters.logits == "last",
+        # TensorRT for RTX 1.7 has no float32 kernel for the operator and refuses it.
+        attention_operator=target.name != "float32",
     )
     model = decoder_model(architecture, chosen, options)
     folder = outputs / "model"

@@ -34,6 +34,8 @@ class GraphOptions:
     """Keys and values of earlier tokens are inputs, those of all tokens are outputs."""
     last_logits_only: bool
     """Logits of the last position only, `[batch, 1, vocabulary]`."""
+    attention_operator: bool
+    """Whether attention is the operator `Attention` or written out in simpler ones."""
 
 
 def decoder_model(
@@ -116,7 +118,9 @@ class _DecoderWriter:
         for operator, name in (("Cos", "rotary.cosine"), ("Sin", "rotary.sine")):
             table = graph.add(operator, [angles], name)
             if rotary.attention_scaling != 1.0:
-                factor = graph.constant("rotary.scaling", np.array(rotary.attention_scaling, np.float32))
+                factor = graph.constant(
+                    "rotary.scaling", np.array(rotary.attention_scaling, np.float32)
+                )
                 table = graph.add("Mul", [table, factor], f"{name}.scaled")
             tables.append(table)
         return tables[0], tables[1]
@@ -159,6 +163,15 @@ class _DecoderWriter:
         if self.options.with_past:
             key = self._append_to_cache(index, "key", key)
             value = self._append_to_cache(index, "value", value)
+        if self.options.attention_operator:
+            joined = self._attend(name, query, key, value, mask)
+        else:
+            joined = self._attend_written_out(name, query, key, value, mask)
+        return graph.linear(joined, f"{name}.o_proj", bias=architecture.output_bias)
+
+    def _attend(self, name: str, query: str, key: str, value: str, mask: str) -> str:
+        """[batch, heads, sequence, head_dim] to [batch, sequence, heads * head_dim]."""
+        architecture, graph = self.architecture, self.graph
         attended = graph.add(
             "Attention",
             [query, key, value, mask],
@@ -167,8 +180,30 @@ class _DecoderWriter:
         )
         rows = graph.add("Transpose", [attended], f"{name}.rows", perm=[0, 2, 1, 3])
         width = architecture.heads * architecture.head_dim
-        joined = graph.add("Reshape", [rows, graph.integers(0, 0, width)], f"{name}.joined")
-        return graph.linear(joined, f"{name}.o_proj", bias=architecture.output_bias)
+        return graph.add("Reshape", [rows, graph.integers(0, 0, width)], f"{name}.joined")
+
+    def _attend_written_out(self, name: str, query: str, key: str, value: str, mask: str) -> str:
+        """The same as `_attend` in float32, the heads of one key/value head side by side."""
+        architecture, graph = self.architecture, self.graph
+        kv_heads, head_dim = architecture.kv_heads, architecture.head_dim
+        group = architecture.heads // kv_heads
+        scale = graph.constant("attention.scale", np.array(head_dim**-0.5, np.float32))
+        scaled = graph.add("Mul", [query, scale], f"{name}.scaled_query")
+        # [batch, kv_heads, group, sequence, head_dim] against [batch, kv_heads, 1, total, head_dim]
+        grouped = graph.integers(0, kv_heads, group, -1, head_dim)
+        queries = graph.add("Reshape", [scaled, grouped], f"{name}.query_groups")
+        keys = graph.add("Transpose", [key], f"{name}.key_columns", perm=[0, 1, 3, 2])
+        keys = graph.add("Unsqueeze", [keys, graph.integers(2)], f"{name}.key_group")
+        scores = graph.add("MatMul", [queries, keys], f"{name}.scores")
+        mask = graph.add("Unsqueeze", [mask, graph.integers(1)], f"{name}.mask")
+        hidden = graph.constant("attention.hidden", np.array(np.finfo(np.float32).min))
+        visible = graph.add("Where", [mask, scores, hidden], f"{name}.visible_scores")
+        shares = graph.add("Softmax", [visible], f"{name}.shares", axis=-1)
+        values = graph.add("Unsqueeze", [value, graph.integers(2)], f"{name}.value_group")
+        attended = graph.add("MatMul", [shares, values], f"{name}.heads")
+        rows = graph.add("Transpose", [attended], f"{name}.rows", perm=[0, 3, 1, 2, 4])
+        width = architecture.heads * head_dim
+        return graph.add("Reshape", [rows, graph.integers(0, 0, width)], f"{name}.joined")
 
     def _heads(self, hidden: str, projection: str, heads: int, norm: str | None) -> str:
         """Project and split: [batch, sequence, hidden] to [batch, heads, sequence, head_dim]."""

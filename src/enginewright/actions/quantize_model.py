@@ -1,0 +1,78 @@
+"""Step: weight-only quantization of an ONNX model, without calibration data.
+
+Inputs: `model` (one `.onnx` file; its external data too, where they are not in `weights`) and
+`weights` (optional: the files that the external data of the model name). Parameters: `method`
+(`int8` or `int4`), `group_size` (32, 64, 128; int4 only), `keep` (patterns of weights that stay).
+Outputs: `model/model.onnx` and `model/model.quantized.data`, which holds every weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.errors import InputError, Problem
+from enginewright.progress import report
+from enginewright.quantization.model_weights import ModelWeights
+from enginewright.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
+from enginewright.quantization.scheme import Scheme
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    scheme = Scheme.decode(request.parameters)
+    files = [*request.files("model"), *request.inputs.get("weights", ())]
+    models = [file for file in files if file.path.suffix == ".onnx"]
+    if len(models) != 1:
+        names = ", ".join(file.path.name for file in models) or "none"
+        raise InputError(Problem("not one ONNX model", "input `model`", "one .onnx file", names))
+    for file in files:
+        file.verify()
+    model = onnx.load(str(models[0].path), load_external_data=False)
+    weights = ModelWeights({file.path.name: file.path for file in files if file not in models})
+    folder = outputs / "model"
+    folder.mkdir(parents=True, exist_ok=True)
+    quantized = quantize_model(
+        model, weights, scheme, folder / DATA_FILE, lambda message: report("quantize", message)
+    )
+    if all(tensor.kept for tensor in quantized.tensors):
+        reasons = "; ".join(f"{t.name}: {t.kept}" for t in quantized.tensors[:5])
+        raise InputError(
+            Problem(
+                "the model has no weight that can be quantized",
+                models[0].path.name,
+                "a MatMul with a two-dimensional initializer",
+                reasons or "none",
+            )
+        )
+    (folder / "model.onnx").write_bytes(quantized.model.SerializeToString(deterministic=True))
+    return {
+        "model": "model/model.onnx",
+        "external_data": [DATA_FILE],
+        "scheme": asdict(scheme),
+        "matrix_weights": _totals([t for t in quantized.tensors if not t.kept]),
+        "tensors": [asdict(tensor) for tensor in quantized.tensors],
+        "reproducibility": "bit-identical",
+    }
+
+
+def _totals(tensors: list[TensorReport]) -> dict[str, Any]:
+    before = sum(tensor.bytes_before for tensor in tensors)
+    after = sum(tensor.bytes_after for tensor in tensors)
+    elements = sum(tensor.elements for tensor in tensors)
+    return {
+        "tensors": len(tensors),
+        "bytes_before": before,
+        "bytes_after": after,
+        "ratio": round(after / before, 4),
+        "elements": elements,
+        "ratio_to_float16": round(after / (2 * elements), 4),
+        "largest_relative_error": max(tensor.relative_error for tensor in tensors),
+    }
+
+
+if __name__ == "__main__":
+    main(run)
