@@ -75,7 +75,7 @@ def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Mode
             opset_version=spec.opset,
             input_names=names,
             output_names=[str(module.output_name)],
-            dynamic_shapes={name: axes for name in names},
+            dynamic_shapes=dict.fromkeys(names, axes),
             verbose=False,
         )
     assert program is not None
