@@ -1,0 +1,108 @@
+// Rotary position embedding (Su et al. 2021, "RoFormer"): the pair (a, b) of each head becomes
+//   a * cos - b * sin,  b * cos + a * sin
+// for the first `rotary` elements of a head; the others pass unchanged (partial rotary). Pair `i`
+// is (x[i], x[i + rotary / 2]) in the half layout of GPT-NeoX and (x[2i], x[2i + 1]) in the
+// interleaved one of GPT-J.
+#pragma once
+
+#include "common/element.cuh"
+
+namespace enginewright {
+
+EW_HD void rotate(float& a, float& b, float cosine, float sine) {
+  const float rotated = a * cosine - b * sine;
+  b = b * cosine + a * sine;
+  a = rotated;
+}
+
+// Eight pairs, whose halves are in two packets.
+template <class T>
+EW_HD void rotate_halves(Packet& low, Packet& high, const float* cosine, const float* sine) {
+  EW_UNROLL
+  for (int word = 0; word < 4; ++word) {
+    Pair<T> a = unpack<T>(low.words[word]);
+    Pair<T> b = unpack<T>(high.words[word]);
+    rotate(a.low, b.low, cosine[2 * word], sine[2 * word]);
+    rotate(a.high, b.high, cosine[2 * word + 1], sine[2 * word + 1]);
+    low.words[word] = pack<T>(a.low, a.high);
+    high.words[word] = pack<T>(b.low, b.high);
+  }
+}
+
+// Four pairs of neighbours in one packet.
+template <class T>
+EW_HD void rotate_neighbours(Packet& packet, const float* cosine, const float* sine) {
+  EW_UNROLL
+  for (int word = 0; word < 4; ++word) {
+    Pair<T> pair = unpack<T>(packet.words[word]);
+    rotate(pair.low, pair.high, cosine[word], sine[word]);
+    packet.words[word] = pack<T>(pair.low, pair.high);
+  }
+}
+
+struct HeadRange {
+  int64_t first, end, step;
+};
+
+// All heads of a token that `heads` names. `x` and `y` point to the token's first head and may be
+// the same; `cosine` and `sine` to the rotary / 2 values of its position. A thread keeps the
+// angles of its columns in registers from head to head.
+template <class T, bool kInterleaved>
+EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x, T* y,
+                        const float* cosine, const float* sine, int64_t dimension,
+                        int64_t rotary, int64_t x_stride, int64_t y_stride) {
+  const int64_t half = rotary / 2;
+  const bool whole = (kInterleaved ? rotary : half) % kPacketElements == 0;
+  const bool aligned = whole && is_packet_aligned(x) && is_packet_aligned(y) &&
+                       x_stride % kPacketElements == 0 && y_stride % kPacketElements == 0;
+  if (aligned) {
+    constexpr int kAngles = kInterleaved ? 4 : 8;
+    for (int64_t unit = rank; unit < half / kAngles; unit += size) {
+      float c[kAngles], s[kAngles];
+      EW_UNROLL
+      for (int k = 0; k < kAngles; ++k) {
+        c[k] = cosine[unit * kAngles + k];
+        s[k] = sine[unit * kAngles + k];
+      }
+      for (int64_t head = heads.first; head < heads.end; head += heads.step) {
+        const T* from = x + head * x_stride;
+        T* to = y + head * y_stride;
+        if constexpr (kInterleaved) {
+          Packet packet = load_packet(from, unit);
+          rotate_neighbours<T>(packet, c, s);
+          store_packet(to, unit, packet);
+        } else {
+          Packet low = load_packet(from, unit);
+          Packet high = load_packet(from, unit + half / kPacketElements);
+          rotate_halves<T>(low, high, c, s);
+          store_packet(to, unit, low);
+          store_packet(to, unit + half / kPacketElements, high);
+        }
+      }
+    }
+  } else {
+    for (int64_t pair = rank; pair < half; pair += size) {
+      const int64_t first = kInterleaved ? 2 * pair : pair;
+      const int64_t second = kInterleaved ? 2 * pair + 1 : pair + half;
+      for (int64_t head = heads.first; head < heads.end; head += heads.step) {
+        float a = to_float(x[head * x_stride + first]);
+        float b = to_float(x[head * x_stride + second]);
+        rotate(a, b, cosine[pair], sine[pair]);
+        y[head * y_stride + first] = from_float<T>(a);
+        y[head * y_stride + second] = from_float<T>(b);
+      }
+    }
+  }
+  const int64_t packets = aligned ? dimension / kPacketElements : rotary / kPacketElements;
+  const int64_t rest = aligned ? packets * kPacketElements : rotary;
+  for (int64_t head = heads.first; head < heads.end; head += heads.step) {
+    const T* from = x + head * x_stride;
+    T* to = y + head * y_stride;
+    for (int64_t index = rotary / kPacketElements + rank; index < packets; index += size) {
+      store_packet(to, index, load_packet(from, index));
+    }
+    for (int64_t index = rest + rank; index < dimension; index += size) to[index] = from[index];
+  }
+}
+
+}  // namespace enginewright

@@ -1,0 +1,196 @@
+"""Compile CUDA sources into cubins, PTX, fatbins and the descriptor `kernels.json`.
+
+Inputs: `sources` (one or more), `headers` (any number; the role may be absent).
+Parameters: see `Parameters`.
+Outputs: for each source `STEM.sm_NN.cubin` per compute capability, `STEM.compute_NN.ptx` where
+asked, and `STEM.fatbin`; one `kernels.json`.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enginewright import canonical_json
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.cuda import descriptor
+from enginewright.cuda.compiler import Compiler
+from enginewright.cuda.descriptor import CompiledSource
+from enginewright.cuda.host_compiler import DEFAULT_PATHS, HostCompiler
+from enginewright.cuda.resources import ResourceBounds
+from enginewright.cuda.sources import SourceSet
+from enginewright.cuda.toolkit import find_toolkit
+from enginewright.cuda.toolkit_table import ToolkitRelease, compute_capability_key, toolkit_release
+from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.progress import report
+
+# What the outputs depend on is said by parameters; these would reach around them.
+_REFUSED_FLAGS = frozenset(
+    "-arch --gpu-architecture -gencode --generate-code -code --gpu-code -o --output-file -ccbin "
+    "--compiler-bindir -maxrregcount --maxrregcount -lineinfo --generate-line-info".split()
+)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    compute_capabilities: tuple[str, ...]
+    """Such as `["8.0", "9.0"]`; one or more."""
+    ptx: str | None
+    """Compute capability to keep PTX for; true is the highest of `compute_capabilities`."""
+    flags: tuple[str, ...]
+    """For nvcc."""
+    include_dirs: tuple[str, ...]
+    """Relative to the working directory."""
+    host_compiler: HostCompiler
+    """`{"name": "gcc", "version": "12.2.0"}`, and `path` where it is not the usual one."""
+    bounds: ResourceBounds
+    """`max_registers` (null: none) and `forbid_spills` (absent: where `max_registers` is given)."""
+
+    @classmethod
+    def decode(cls, raw: Mapping[str, Any]) -> Parameters:
+        """Raise `InputError` with everything that is wrong."""
+        problems: list[Problem] = []
+        capabilities = tuple(raw.get("compute_capabilities") or ())
+        if not capabilities:
+            problems.append(
+                Problem("no compute capability", "compute_capabilities", 'such as ["8.0", "9.0"]')
+            )
+        problems += _capability_problems("compute_capabilities", capabilities)
+        if len(set(capabilities)) != len(capabilities):
+            problems.append(
+                Problem(
+                    "a compute capability is named twice",
+                    "compute_capabilities",
+                    actual=", ".join(capabilities),
+                )
+            )
+        ptx = raw.get("ptx") or None
+        if ptx is not None and ptx is not True:
+            problems += _capability_problems("ptx", (ptx,))
+        flags = tuple(raw.get("flags", ()))
+        problems += [
+            Problem(
+                "this flag is not for `flags`",
+                "flags",
+                actual=flag,
+                fix="Use the field of the target that says the same, where there is one.",
+            )
+            for flag in flags
+            if flag.split("=")[0] in _REFUSED_FLAGS
+        ]
+        include_dirs = tuple(raw.get("include_dirs", ()))
+        problems += [
+            Problem("an include folder must be relative", "include_dirs", "such as csrc", folder)
+            for folder in include_dirs
+            if Path(folder).is_absolute()
+        ]
+        max_registers = raw.get("max_registers")
+        if max_registers is not None and not 16 <= max_registers <= 255:
+            problems.append(
+                Problem(
+                    "not a number of registers", "max_registers", "16 to 255", str(max_registers)
+                )
+            )
+        host = raw.get("host_compiler") or {}
+        name, version = host.get("name", ""), host.get("version", "")
+        path = host.get("path") or DEFAULT_PATHS.get(name, "")
+        try:
+            host_compiler = HostCompiler(name, version, path)
+        except InputError as error:
+            raise InputError([*problems, *error.problems]) from error
+        raise_if_any(problems)
+        ordered = tuple(sorted(capabilities, key=compute_capability_key))
+        forbid_spills = raw.get("forbid_spills")
+        return cls(
+            ordered,
+            ordered[-1] if ptx is True else ptx,
+            flags,
+            include_dirs,
+            host_compiler,
+            ResourceBounds(
+                max_registers, max_registers is not None if forbid_spills is None else forbid_spills
+            ),
+        )
+
+
+def _capability_problems(field: str, capabilities: tuple[Any, ...]) -> list[Problem]:
+    problems = []
+    for capability in capabilities:
+        try:
+            compute_capability_key(capability)
+        except (ValueError, TypeError):
+            problems.append(
+                Problem("not a compute capability", field, 'such as "8.6"', repr(capability))
+            )
+    return problems
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    parameters = Parameters.decode(request.parameters)
+    sources = tuple(file.path for file in request.files("sources"))
+    headers = tuple(file.path for file in request.inputs.get("headers", ()))
+    raise_if_any(list(SourceSet(sources, headers, parameters.include_dirs).problems()))
+    with tempfile.TemporaryDirectory(prefix="compile_kernels.") as scratch:
+        compiler, release, version = _compiler(parameters, Path(scratch))
+        compiled = []
+        problems: list[Problem] = []
+        for number, source in enumerate(sources, 1):
+            report("compile_kernels", f"{source.as_posix()} ({number} of {len(sources)})")
+            try:
+                compiled.append(compiler.compile(source, outputs, Path(scratch)))
+            except InputError as error:
+                problems += error.problems
+        raise_if_any(problems)
+    document = _document(parameters, compiled, release, version)
+    canonical_json.write(outputs / descriptor.FILE_NAME, document)
+    return {
+        "descriptor": descriptor.FILE_NAME,
+        "files": sorted(path.name for path in outputs.iterdir()),
+        "kernels": sorted(entry.name for source in compiled for entry in source.entries),
+    }
+
+
+def _compiler(parameters: Parameters, scratch: Path) -> tuple[Compiler, ToolkitRelease, str]:
+    toolkit = find_toolkit(sys.path, scratch)
+    version = toolkit.version()
+    release = toolkit_release(version)
+    release.require(parameters.compute_capabilities, where="compute_capabilities")
+    release.require((parameters.ptx,) if parameters.ptx else (), where="ptx")
+    parameters.host_compiler.require_supported(toolkit.include_directories, release.release)
+    parameters.host_compiler.require_installed()
+    compiler = Compiler(
+        toolkit,
+        parameters.host_compiler,
+        parameters.compute_capabilities,
+        parameters.ptx,
+        parameters.flags,
+        parameters.include_dirs,
+        parameters.bounds,
+    )
+    return compiler, release, version
+
+
+def _document(
+    parameters: Parameters, compiled: list[CompiledSource], release: ToolkitRelease, version: str
+) -> dict[str, Any]:
+    host = parameters.host_compiler
+    return {
+        "format": descriptor.FORMAT,
+        "toolkit": {"name": "cuda", "version": version},
+        "host_compiler": {"name": host.name, "version": host.version},
+        "flags": list(parameters.flags),
+        "compute_capabilities": list(parameters.compute_capabilities),
+        "ptx_version": release.ptx_version,
+        "sources": [
+            source.to_json(parameters.ptx, release.ptx_version)
+            for source in sorted(compiled, key=lambda one: one.name)
+        ],
+    }
+
+
+if __name__ == "__main__":
+    main(run)

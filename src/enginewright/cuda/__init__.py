@@ -1,0 +1,1 @@
+"""The CUDA compiler from locked wheels, and what it makes."""

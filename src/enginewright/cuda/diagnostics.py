@@ -1,0 +1,41 @@
+"""Turn what nvcc, the host preprocessor and ptxas print into problems with file and line."""
+
+from __future__ import annotations
+
+import re
+
+from enginewright.errors import Problem
+
+_PATTERNS = (
+    # cudafe++ and cicc: path(12): error: message
+    re.compile(
+        r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error.*?: (?P<what>.+)$"
+    ),
+    # gcc: path:12:10: fatal error: message
+    re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<what>.+)$"),
+    # gcc, for an #error of a header: path:12:2: error: #error ...
+    re.compile(r"^(?P<tool>ptxas|nvcc|nvlink)\s+(?:error|fatal)\s*: (?P<what>.+)$"),
+)
+_EXCERPT = 8
+
+
+def compiler_problems(output: str, source: str) -> list[Problem]:
+    """Every error in the output of a compiler that failed; at least one."""
+    problems: list[Problem] = []
+    for text in output.splitlines():
+        for pattern in _PATTERNS:
+            match = pattern.match(text)
+            if not match:
+                continue
+            groups = match.groupdict()
+            where = source
+            if groups.get("file"):
+                where = f"{groups['file']}, line {groups['line']}"
+            problem = Problem(groups["what"].strip(), where)
+            if problem not in problems:
+                problems.append(problem)
+            break
+    if problems:
+        return problems
+    tail = "\n".join(output.strip().splitlines()[-_EXCERPT:])
+    return [Problem("the CUDA compiler failed", source, actual=tail or "no output")]

@@ -1,0 +1,1 @@
+"""Load packaged kernels by their descriptor and launch them through the CUDA driver."""
