@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, InputFile, Result, main
+from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.engine.builder import build
 from enginewright.engine.options import BuildRequest
-from enginewright.errors import InputError, Problem
-
-
-def find_model(files: tuple[InputFile, ...]) -> Path:
-    """The one `.onnx` file among `files`; the others are its external data."""
-    models = [file.path for file in files if file.path.suffix == ".onnx"]
-    if len(models) != 1:
-        names = ", ".join(file.path.name for file in files) or "none"
-        raise InputError(Problem("not one ONNX model", "input `model`", "one .onnx file", names))
-    return models[0]
+from enginewright.onnx_files import find_model
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
     build_request = BuildRequest.decode(request.parameters)
     files = request.files("model")
-    model = find_model(files)
+    model = find_model([file.path for file in files])
     for file in files:
         file.verify()
     return build(build_request, model, outputs / "engine.plan").to_json()
