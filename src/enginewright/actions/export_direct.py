@@ -25,6 +25,7 @@ from enginewright.onnx_direct.weight_layout import (
     is_floating,
     read_layout,
 )
+from enginewright.onnx_torch.interface import describe_interface
 
 TASKS = ("text-generation", "text-generation-with-past")
 OPSETS = (23,)
@@ -101,7 +102,10 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         "task": parameters.task,
         "opset": parameters.opset,
         "logits": parameters.logits,
+        "ir_version": model.ir_version,
         "nodes": len(model.graph.node),
+        **describe_interface(model),
+        "warnings": [],
         "reproducibility": "bit-identical",
     }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from enginewright.checkpoint.config import ARCHITECTURES, DecoderConfig, parse_config
+from enginewright.checkpoint.families import expected_tensors
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.onnx_direct.rotary_frequencies import RotaryEmbedding, rotary_embedding
 from enginewright.onnx_direct.weight_layout import ExternalTensor
@@ -38,46 +39,8 @@ class DecoderArchitecture:
     rotary: RotaryEmbedding
     sliding_windows: tuple[int | None, ...]
     """One a layer: how many keys it sees, its own included; None is all."""
-
-    def tensor_shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Every tensor that the graph reads, with the shape that it must have."""
-        shapes: dict[str, tuple[int, ...]] = {
-            "model.embed_tokens.weight": (self.vocabulary, self.hidden),
-            "model.norm.weight": (self.hidden,),
-        }
-        if not self.tied:
-            shapes["lm_head.weight"] = (self.vocabulary, self.hidden)
-        for index in range(len(self.sliding_windows)):
-            for name, shape in self._layer_shapes():
-                shapes[f"model.layers.{index}.{name}"] = shape
-        return shapes
-
-    def _layer_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        hidden, intermediate = self.hidden, self.intermediate
-        query, key_value = self.heads * self.head_dim, self.kv_heads * self.head_dim
-        linears = (
-            ("self_attn.q_proj", query, hidden, self.qkv_bias),
-            ("self_attn.k_proj", key_value, hidden, self.qkv_bias),
-            ("self_attn.v_proj", key_value, hidden, self.qkv_bias),
-            ("self_attn.o_proj", hidden, query, self.output_bias),
-            ("mlp.gate_proj", intermediate, hidden, self.mlp_bias),
-            ("mlp.up_proj", intermediate, hidden, self.mlp_bias),
-            ("mlp.down_proj", hidden, intermediate, self.mlp_bias),
-        )
-        shapes: list[tuple[str, tuple[int, ...]]] = [
-            ("input_layernorm.weight", (hidden,)),
-            ("post_attention_layernorm.weight", (hidden,)),
-        ]
-        if self.qk_norm:
-            shapes += [
-                ("self_attn.q_norm.weight", (self.head_dim,)),
-                ("self_attn.k_norm.weight", (self.head_dim,)),
-            ]
-        for name, rows, columns, has_bias in linears:
-            shapes.append((f"{name}.weight", (rows, columns)))
-            if has_bias:
-                shapes.append((f"{name}.bias", (rows,)))
-        return shapes
+    tensor_shapes: Mapping[str, tuple[int, ...]]
+    """Every tensor that the graph reads, with the shape that it must have."""
 
 
 def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchitecture:
@@ -107,6 +70,8 @@ def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchite
     except InputError as error:
         raise InputError([*problems, *error.problems]) from error
     raise_if_any(problems)
+    layout = expected_tensors(config)
+    assert layout is not None  # for the type checker: only for quantized checkpoints, see above
     return DecoderArchitecture(
         family=config.model_type,
         vocabulary=config.vocab_size,
@@ -123,6 +88,7 @@ def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchite
         tied=config.tie_word_embeddings,
         rotary=rotary,
         sliding_windows=_sliding_windows(config, document),
+        tensor_shapes=layout.required,
     )
 
 
@@ -184,7 +150,7 @@ def choose_weights(
     """The tensors that the graph reads, by name; raise `InputError` with all that do not fit."""
     found = {tensor.name: tensor for tensor in tensors}
     problems = []
-    for name, shape in architecture.tensor_shapes().items():
+    for name, shape in architecture.tensor_shapes.items():
         tensor = found.get(name)
         if tensor is None:
             problems.append(
@@ -200,4 +166,4 @@ def choose_weights(
                 )
             )
     raise_if_any(problems)
-    return {name: found[name] for name in architecture.tensor_shapes()}
+    return {name: found[name] for name in architecture.tensor_shapes}

@@ -1,0 +1,24 @@
+"""Step: write `engine.json` of an ONNX Runtime engine package.
+
+Inputs: `build` (result.json of `build_onnxruntime_engine`). Parameters: `name`, `task`, `files`
+and `inputs` as for `write_manifest`, and `size_estimate` where there is one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from enginewright import canonical_json
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.onnxruntime_engine.manifest import describe
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    build = canonical_json.read_object(request.file("build").path)
+    manifest = describe(build, request.parameters)
+    canonical_json.write(outputs / "engine.json", manifest)
+    return {"name": manifest["name"], "model": manifest["model"]}
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,1 @@
+"""Engines for ONNX Runtime: the ONNX model, optimized for one execution provider."""

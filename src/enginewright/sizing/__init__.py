@@ -1,0 +1,1 @@
+"""Sizes of weights, KV cache, activations and engine, from a config alone."""
