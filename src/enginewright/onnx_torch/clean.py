@@ -19,7 +19,7 @@ def clean(model: ir.Model, wrapper: str = "model.") -> None:
     _name_transposed_weights(model.graph)
     passes = ir.passes.Sequential(
         common.RemoveUnusedNodesPass(),
-        common.RemoveUnusedFunctionsPass(),
+        common.RemoveUnusedFunctionsPass(),  # type: ignore[no-untyped-call]
         common.RemoveUnusedOpsetsPass(),
         common.DeduplicateInitializersPass(),
         common.ClearMetadataAndDocStringPass(),
@@ -39,7 +39,7 @@ def clean(model: ir.Model, wrapper: str = "model.") -> None:
 def _name_transposed_weights(graph: ir.Graph) -> None:
     """The exporter folds the transpose of a linear layer's weight and loses its name."""
     for value in list(graph.initializers.values()):
-        users = value.uses()
+        users = list(value.uses())
         if len(users) != 1 or users[0].node.op_type != "MatMul":
             continue
         scopes = users[0].node.metadata_props.get(_SCOPES, "")

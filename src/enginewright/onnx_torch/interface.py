@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
 
-_DTYPES = {
+_DTYPES: Mapping[int, str] = {
     onnx.TensorProto.BFLOAT16: "bfloat16",
     onnx.TensorProto.BOOL: "bool",
     onnx.TensorProto.FLOAT: "float32",

@@ -60,7 +60,8 @@ def load_model(
         if not str(name).startswith("pooler.")
     ]
     raise_if_any(problems)
-    return model.eval().requires_grad_(False)  # type: ignore[no-any-return]
+    loaded: torch.nn.Module = model.eval().requires_grad_(False)
+    return loaded
 
 
 def _read_tensors(weights: Sequence[Path], dtype: torch.dtype) -> dict[str, torch.Tensor]:

@@ -35,7 +35,7 @@ def write_model(model: ir.Model, path: Path) -> onnx.ModelProto:
                 begin,
                 tensor.nbytes,
                 tensor.dtype,
-                shape=ir.Shape(tensor.shape),
+                shape=ir.Shape(tensor.shape.numpy()),
                 name=name,
                 base_dir=path.parent,
             )

@@ -1,0 +1,121 @@
+"""Step: check the structure of an ONNX graph; fails with all problems of all checks.
+
+Inputs: `model` (the graph file alone). Parameters: `dynamic_axes` {tensor: {position: axis}} with
+every axis that is dynamic, of inputs and outputs; `dtype` of the weights, or null; `reader`, null
+or an object with the fields of `Reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.errors import Problem, raise_if_any
+from enginewright.graph_check.attribute_size import check_attribute_size
+from enginewright.graph_check.constant_range import check_constant_range
+from enginewright.graph_check.dynamic_axes import DynamicAxes, check_dynamic_axes
+from enginewright.graph_check.external_data import check_external_data
+from enginewright.graph_check.findings import Findings
+from enginewright.graph_check.half_norms import check_half_norms
+from enginewright.graph_check.int64_constants import check_int64_constants
+from enginewright.graph_check.model import CheckedModel, read_model
+from enginewright.graph_check.names import check_names
+from enginewright.graph_check.reader_limits import Reader, check_reader_limits
+from enginewright.graph_check.structure import check_shapes, check_structure
+from enginewright.graph_check.weight_dtype import DTYPES, check_weight_dtype
+
+
+@dataclass(frozen=True)
+class Parameters:
+    dynamic_axes: DynamicAxes
+    dtype: str | None
+    reader: Reader | None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Parameters:
+        """Raise `InputError` with all problems."""
+        problems = [
+            Problem("unknown parameter", f"parameter `{name}`", "dynamic_axes, dtype, reader")
+            for name in sorted(set(given) - {"dynamic_axes", "dtype", "reader"})
+        ]
+        axes = given.get("dynamic_axes")
+        if not isinstance(axes, Mapping) or not all(_are_axes(axis) for axis in axes.values()):
+            expected = '{tensor: {"0": axis, ...}}'
+            problems.append(
+                Problem("a parameter is wrong", "parameter `dynamic_axes`", expected, repr(axes))
+            )
+        dtype = given.get("dtype")
+        if dtype is not None and dtype not in DTYPES:
+            expected = f"null, {', '.join(sorted(DTYPES))}"
+            problems.append(
+                Problem("a parameter is wrong", "parameter `dtype`", expected, repr(dtype))
+            )
+        reader = given.get("reader")
+        if reader is not None and not _is_reader(reader):
+            expected = "null, or product, opset_min, opset_max and ir_max"
+            problems.append(
+                Problem("a parameter is wrong", "parameter `reader`", expected, repr(reader))
+            )
+        raise_if_any(problems)
+        assert axes is not None
+        declared = {
+            tensor: {int(position): axis for position, axis in positions.items()}
+            for tensor, positions in axes.items()
+        }
+        return cls(declared, dtype, None if reader is None else Reader(**reader))
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001 (writes no file)
+    parameters = Parameters.parse(request.parameters)
+    checked = read_model(request.file("model").path)
+    findings = run_checks(checked, parameters)
+    joined = Findings.join(findings.values())
+    raise_if_any(joined.problems)
+    return {"checks": sorted(findings), "warnings": list(joined.warnings)}
+
+
+def run_checks(checked: CheckedModel, parameters: Parameters) -> dict[str, Findings]:
+    """All findings, by the name of the check."""
+    model, where = checked.model, checked.where
+    findings = {
+        "structure": check_structure(checked),
+        "dynamic_axes": check_dynamic_axes(model.graph, where, parameters.dynamic_axes),
+        "names": check_names(model.graph, where),
+        "external_data": check_external_data(model, where),
+        "attribute_size": check_attribute_size(checked),
+    }
+    if parameters.reader is not None:
+        findings["reader_limits"] = check_reader_limits(model, where, parameters.reader)
+    if parameters.dtype is not None:
+        findings["weight_dtype"] = check_weight_dtype(model.graph, where, parameters.dtype)
+    # The others look at types, which an invalid graph does not have.
+    if not findings["structure"].problems:
+        findings["shapes"] = check_shapes(checked)
+        findings["half_norms"] = check_half_norms(checked)
+        findings["constant_range"] = check_constant_range(checked)
+        findings["int64_constants"] = check_int64_constants(checked)
+    return findings
+
+
+def _are_axes(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(position, str) and position.isdecimal() and isinstance(axis, str)
+        for position, axis in value.items()
+    )
+
+
+def _is_reader(value: object) -> bool:
+    numbers = ("ir_max", "opset_max", "opset_min")
+    return (
+        isinstance(value, Mapping)
+        and sorted(value) == [*numbers, "product"]
+        and isinstance(value["product"], str)
+        and all(type(value[name]) is int for name in numbers)
+    )
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,43 @@
+"""Inputs and outputs: no name twice, no input unused, no output that nothing computes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import onnx
+
+from enginewright.errors import Problem
+from enginewright.graph_check.findings import Findings
+from enginewright.graph_check.model import nodes
+
+
+def check_names(graph: onnx.GraphProto, where: str) -> Findings:
+    problems: list[Problem] = []
+    for kind, names in (
+        ("input", [value.name for value in graph.input]),
+        ("output", [value.name for value in graph.output]),
+        ("initializer", [tensor.name for tensor in graph.initializer]),
+    ):
+        problems.extend(
+            Problem(
+                f"an {kind} occurs more than once",
+                f"{where}, tensor `{name}`",
+                "1",
+                str(count),
+                "give each its own name",
+            )
+            for name, count in sorted(Counter(names).items())
+            if count > 1
+        )
+    used = {name for node in nodes(graph) for name in node.input}
+    used.update(value.name for value in graph.output)
+    problems.extend(
+        Problem(
+            "an input is not used by any node",
+            f"{where}, input `{value.name}`",
+            fix="remove it from the export: an engine would drop it, or refuse the profile",
+        )
+        for value in graph.input
+        if value.name not in used
+    )
+    return Findings(tuple(problems))
