@@ -1,0 +1,1 @@
+"""Will it run here, and if not, what exactly to change."""
