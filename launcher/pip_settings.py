@@ -1,7 +1,7 @@
 """What the host's pip is configured to do, told to Pants.
 
-`./pants` runs this file with the Python that Pants is installed in: `pip_settings.py FILE` writes a shell script of
-`PANTS_*` variables to `FILE`. A variable that the user has set keeps its value.
+`./pants` runs this file with the Python that Pants is installed in: `pip_settings.py FILE` writes
+shell commands to `FILE` that set `PANTS_*` variables. One that the user has set keeps its value.
 """
 
 import ast
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The settings that say where distributions come from and how to get there. All others, `constraint` first among them,
-# change what is installed: what is installed stands in the lock files.
+# The settings that say where distributions come from and how to get there. All others, `constraint`
+# first among them, change what is installed, and that stands in the lock files.
 _TRANSPORT = (
     "index-url",
     "extra-index-url",
@@ -29,13 +29,13 @@ _TRANSPORT = (
     "cache-dir",
     "no-cache-dir",
 )
-# pip's own order: the later wins.
-_SECTIONS = ("global", "install", ":env:")
-_PYPI = "https://pypi.org/simple/"
+_SECTIONS = ("global", "install", ":env:")  # in pip's own order: the later wins
+_TRUE = ("1", "true", "t", "yes", "y", "on")
+_DEFAULT_INDEX = "https://pypi.org/simple/"
 
 
 def parse_pip_settings(listing):
-    """The settings of `pip config list` output (one `section.key='value'` a line) that concern transport, by key."""
+    """The transport settings, by key, of `pip config list` output (`section.key='value'` lines)."""
     sections = {name: {} for name in _SECTIONS}
     for line in listing.splitlines():
         name, separator, value = line.partition("=")
@@ -50,18 +50,14 @@ def parse_pip_settings(listing):
 
 
 def read_pip_settings(python):
-    """The transport settings that `python -m pip` has from its files and environment variables."""
-    listing = subprocess.run(
-        [str(python), "-EsB", "-m", "pip", "--disable-pip-version-check", "config", "list"],
-        stdout=subprocess.PIPE,
-        check=True,
-        universal_newlines=True,
-    )
+    """The transport settings that `python -m pip` has from its files and the environment."""
+    command = [str(python), "-EsB", "-m", "pip", "--disable-pip-version-check", "config", "list"]
+    listing = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return parse_pip_settings(listing.stdout)
 
 
 def pip_environment(settings, environment):
-    """`environment` with exactly these settings for pip: neither its files nor other variables take part."""
+    """`environment` with these settings for pip and no others: its files take no part."""
     kept = {name: value for name, value in environment.items() if not name.startswith("PIP_")}
     for key, value in settings.items():
         kept["PIP_" + key.upper().replace("-", "_")] = value
@@ -71,38 +67,40 @@ def pip_environment(settings, environment):
 def pants_environment(settings, environment):
     """The Pants options, as environment variables, that say the same as pip's settings."""
     options = {}
-    if settings.get("no-index", "").lower() in ("1", "true", "yes", "on", "y", "t"):
+    if settings.get("no-index", "").lower() in _TRUE:
         options["PANTS_PYTHON_REPOS_INDEXES"] = "[]"
     elif "index-url" in settings or "extra-index-url" in settings:
-        indexes = [settings.get("index-url", _PYPI), *settings.get("extra-index-url", "").split()]
-        options["PANTS_PYTHON_REPOS_INDEXES"] = repr(indexes)
-    links = [_link(link) for link in settings.get("find-links", "").split()]
+        extra = settings.get("extra-index-url", "").split()
+        options["PANTS_PYTHON_REPOS_INDEXES"] = repr(
+            [settings.get("index-url", _DEFAULT_INDEX), *extra]
+        )
+    links = [address(link) for link in settings.get("find-links", "").split()]
     if any(links):
         options["PANTS_PYTHON_REPOS_FIND_LINKS"] = repr([link for link in links if link])
-    bundles = (
+    certificates = (
         settings.get("cert"),
         environment.get("REQUESTS_CA_BUNDLE"),
         environment.get("SSL_CERT_FILE"),
     )
-    for bundle in bundles:
-        if bundle and os.path.isfile(bundle):
+    for bundle in certificates:
+        if bundle and Path(bundle).is_file():
             options["PANTS_CA_CERTS_PATH"] = bundle
             break
     return options
 
 
-def _link(link):
-    """A find-links entry as an address; None for a relative path, which would mean another folder to each process."""
+def address(link):
+    """A find-links entry as a URL; None for a relative path, which each process sees elsewhere."""
     if "://" in link:
         return link
-    path = os.path.expanduser(link)
-    return Path(path).as_uri() if os.path.isabs(path) else None
+    path = Path(link).expanduser()
+    return path.as_uri() if path.is_absolute() else None
 
 
 def shell_script(options):
     """Shell commands that set and export each option whose variable is not set yet."""
     return "".join(
-        '[ -n "${{{0}+set}}" ] || export {0}={1}\n'.format(name, shlex.quote(value))
+        f'[ -n "${{{name}+set}}" ] || export {name}={shlex.quote(value)}\n'
         for name, value in sorted(options.items())
     )
 
@@ -111,8 +109,8 @@ def main():
     target = Path(sys.argv[1])
     settings = read_pip_settings(sys.executable)
     script = shell_script(pants_environment(settings, os.environ))
-    os.umask(0o077)  # an index address may hold a password
-    draft = target.with_name("{}.{}".format(target.name, os.getpid()))
+    os.umask(0o077)  # the address of an index may hold a password
+    draft = target.with_name(f"{target.name}.{os.getpid()}")
     draft.write_text(script)
     draft.rename(target)
 
