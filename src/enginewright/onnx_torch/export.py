@@ -64,13 +64,15 @@ def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Mode
         if axis in spec.dynamic_axes
     }
     names = list(module.input_names)  # type: ignore[arg-type]
-    example = torch.ones((sizes["batch"], sizes["sequence"]), dtype=torch.int64)
+    # One tensor each: given the same one twice, torch traces the model with one input for both.
+    shape = (sizes["batch"], sizes["sequence"])
+    examples = tuple(torch.ones(shape, dtype=torch.int64) for _ in names)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             module,
-            tuple(example for _ in names),
+            examples,
             dynamo=True,
             opset_version=spec.opset,
             input_names=names,

@@ -68,7 +68,7 @@ def _read_tensors(weights: Sequence[Path], dtype: torch.dtype) -> dict[str, torc
     tensors: dict[str, torch.Tensor] = {}
     problems: list[Problem] = []
     for path in weights:
-        with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 (not a mapping)
                 if BUFFERS.search(name):
                     continue

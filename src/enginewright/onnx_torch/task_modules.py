@@ -83,7 +83,10 @@ class FeatureExtraction(torch.nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         dtype = next(self.model.parameters()).dtype
-        hidden_mask = (1 - attention_mask)[:, None, None, :].to(dtype) * masked_value(dtype)
+        batch, sequence = input_ids.shape
+        hidden = (1 - attention_mask)[:, None, None, :].to(dtype) * masked_value(dtype)
+        # ONNX Runtime's Attention does not broadcast a mask over the queries.
+        hidden_mask = hidden.expand(batch, 1, sequence, sequence)
         states = self.model(
             input_ids=input_ids, attention_mask=hidden_mask
         ).last_hidden_state.float()
