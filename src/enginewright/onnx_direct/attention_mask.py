@@ -13,14 +13,17 @@ class AttentionMasks:
     Query i stands at index past + i of all keys, whatever its position id, so that padding may lie
     anywhere. A query always sees itself: padding rows would see nothing otherwise, and the softmax
     of nothing is NaN in some runtimes, which the next layer spreads to every row.
+
+    Without a cache there is no padding to mask: the masks are [1, 1, sequence, sequence].
     """
 
     def __init__(self, graph: GraphWriter, *, with_past: bool) -> None:
         self._graph = graph
+        self._with_past = with_past
         self._masks: dict[int | None, str] = {}
         self._real = ""
         # [total] and [sequence, 1]
-        self._keys, self._queries = self._indices(with_past)
+        self._keys, self._queries = self._indices()
 
     def mask(self, window: int | None) -> str:
         """The mask for layers that see `window` keys, the query's own included; None is all."""
@@ -28,13 +31,13 @@ class AttentionMasks:
             self._masks[window] = self._write(window)
         return self._masks[window]
 
-    def _indices(self, with_past: bool) -> tuple[str, str]:
+    def _indices(self) -> tuple[str, str]:
         graph = self._graph
         zero, one = graph.integer(0), graph.integer(1)
-        total = graph.mask_length()
+        total = graph.mask_length() if self._with_past else graph.sequence_length()
         keys = graph.add("Range", [zero, total, one], "mask.key_index")
         queries = keys
-        if with_past:
+        if self._with_past:
             past = graph.add("Sub", [total, graph.sequence_length()], "mask.past_length")
             queries = graph.add("Range", [past, total, one], "mask.query_index")
         column = graph.add("Unsqueeze", [queries, graph.integers(1)], "mask.query_column")
@@ -44,13 +47,12 @@ class AttentionMasks:
         graph, name = self._graph, "mask" if window is None else f"mask.window_{window}"
         seen = graph.add("LessOrEqual", [self._keys, self._queries], f"{name}.causal")
         if window is not None:
-            first = graph.add(
-                "Sub", [self._queries, graph.integer(window)], f"{name}.before_window"
-            )
-            inside = graph.add("Greater", [self._keys, first], f"{name}.inside_window")
-            seen = graph.add("And", [seen, inside], f"{name}.causal_window")
-        real = self._real_tokens()
-        visible = graph.add("And", [real, seen], f"{name}.visible")
+            first = graph.add("Sub", [self._queries, graph.integer(window)], f"{name}.before")
+            inside = graph.add("Greater", [self._keys, first], f"{name}.inside")
+            seen = graph.add("And", [seen, inside], f"{name}.causal_inside")
+        if not self._with_past:
+            return graph.add("Unsqueeze", [seen, graph.integers(0, 1)], name)
+        visible = graph.add("And", [self._real_tokens(), seen], f"{name}.visible")
         own = graph.add("Equal", [self._keys, self._queries], f"{name}.own")
         return graph.add("Or", [visible, own], name)
 

@@ -45,10 +45,11 @@ def decoder_model(
 ) -> ModelProto:
     """The whole model; `weights` holds every tensor that `architecture.tensor_shapes()` lists.
 
-    Inputs, all int64: `input_ids` [batch, sequence]; `attention_mask` [batch, total_sequence], 1
-    for a token and 0 for padding; with a cache `position_ids` [batch, sequence] and for each layer
-    N `past_key_values.N.key` and `.value` [batch, kv_heads, past_sequence, head_dim], where
-    past_sequence may be 0 and total_sequence is the sum of both.
+    Input `input_ids` int64 [batch, sequence]. With a cache also `attention_mask` int64 [batch,
+    total_sequence], 1 for a token and 0 for padding; `position_ids` int64 [batch, sequence]; and
+    for each layer N `past_key_values.N.key` and `.value` [batch, kv_heads, past_sequence,
+    head_dim], where past_sequence may be 0 and total_sequence is past_sequence + sequence.
+    Without a cache, padding belongs to the right, where no token sees it.
     Outputs: `logits`, and with a cache `present.N.key` and `.value`.
     """
     writer = _DecoderWriter(architecture, weights, options)
@@ -77,10 +78,9 @@ class _DecoderWriter:
 
     def write(self) -> None:
         architecture, graph = self.architecture, self.graph
-        total = "total_sequence" if self.options.with_past else "sequence"
         self._input("input_ids", TensorProto.INT64, ("batch", "sequence"))
-        self._input("attention_mask", TensorProto.INT64, ("batch", total))
         if self.options.with_past:
+            self._input("attention_mask", TensorProto.INT64, ("batch", "total_sequence"))
             self._input("position_ids", TensorProto.INT64, ("batch", "sequence"))
         cosine, sine = self._rotary_tables()
         masks = AttentionMasks(graph, with_past=self.options.with_past)
