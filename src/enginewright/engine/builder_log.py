@@ -7,14 +7,16 @@ from typing import Any
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _TIME = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?\s?(ms|us|s|seconds|milliseconds)\b")
+_SOURCE = re.compile(r"^\w+\.(?:cpp|h):\d+: ")
 # Says that the library's log is used before the build gave it a context; harmless, and it comes
 # as an error from querying any option.
 _HARMLESS = ("Thread context has not been set",)
 
 
 def normalize(message: str) -> str:
-    """The message without addresses and times, which differ from run to run."""
-    return _TIME.sub(r"… \1", _ADDRESS.sub("0x…", message.strip()))
+    """The message without addresses and times, which differ from run to run, and source lines."""
+    text = _SOURCE.sub("", message.strip())
+    return _TIME.sub(r"… \1", _ADDRESS.sub("0x…", text))
 
 
 class BuilderLog:

@@ -144,15 +144,15 @@ def _decode_axes(
 ) -> dict[str, tuple[int, int, int]]:
     decoded = {}
     for axis, bounds in sorted(axes.items()):
+        place = f"{where}, axis `{axis}`"
         is_range = isinstance(bounds, list | tuple) and len(bounds) == 3
-        if not is_range or not all(_is_count(bound, 1) for bound in bounds):
-            expected = "minimum, optimum, maximum: three positive integers"
-            problems.append(_wrong("not a range", f"{where}, axis `{axis}`", expected, bounds))
+        # The minimum may be 0: a cache of keys and values is empty at first.
+        if not is_range or not all(map(_is_count, bounds, (0, 1, 1))):
+            expected = "minimum, optimum, maximum: integers, at least 0, 1, 1"
+            problems.append(_wrong("not a range", place, expected, bounds))
         elif not bounds[0] <= bounds[1] <= bounds[2]:
             expected = "minimum <= optimum <= maximum"
-            problems.append(
-                _wrong("range is not in order", f"{where}, axis `{axis}`", expected, bounds)
-            )
+            problems.append(_wrong("range is not in order", place, expected, bounds))
         else:
             decoded[axis] = (bounds[0], bounds[1], bounds[2])
     return decoded

@@ -84,10 +84,11 @@ class Comparison:
         self.reference_loss += float(negative_log_likelihood(reference[finite], targets).sum())
         self.loss += float(negative_log_likelihood(candidate[finite], targets).sum())
 
-    def merge(self, other: Comparison) -> None:
+    def merge(self, other: Comparison, *, with_predictions: bool = True) -> None:
+        predictions = ("predictions", "reference_loss", "loss") if with_predictions else ()
         for name in (
             "rows", "finite_rows", "cosine_sum", "top1_matches", "nan_count", "inf_count",
-            "reference_nonfinite_count", "predictions", "reference_loss", "loss",
+            "reference_nonfinite_count", *predictions,
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.worst_cosine = min(self.worst_cosine, other.worst_cosine)

@@ -71,6 +71,14 @@ class OnnxModel:
     def output_names(self) -> tuple[str, ...]:
         return tuple(value.name for value in self.session.get_outputs())
 
+    @property
+    def last_logits_only(self) -> bool:
+        """Whether the output `logits` [batch, sequence, vocabulary] has a sequence of just 1."""
+        return any(
+            value.name == "logits" and len(value.shape) == 3 and value.shape[1] == 1
+            for value in self.session.get_outputs()
+        )
+
     def run(
         self, input_ids: Array, attention_mask: Array, past: dict[str, Array] | None = None
     ) -> dict[str, Array]:

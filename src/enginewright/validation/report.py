@@ -10,7 +10,7 @@ from enginewright.validation.judgement import Verdict
 _COLUMNS = (
     ("sequence_length", "tokens"),
     ("batch_size", "batch"),
-    ("padded", "padded"),
+    ("padding", "padding"),
     ("with_past", "past"),
     ("rows", "rows"),
     ("mean_cosine_similarity", "mean cosine"),

@@ -42,12 +42,14 @@ def measure(
         runs.append({**description, **comparison.to_json(top1=False)})
         total.merge(comparison)
 
-    record(_compare(expected, alone), batch_size=1, padded=False, sequence_length=None)
+    record(_compare(expected, alone), batch_size=1, padding="none", sequence_length=None)
     padding = Comparison()
     for size in request.batch_sizes:
         if size > 1:
             batched = list(_batched(model, sentences, size, expected[0]))
-            record(_compare(expected, batched), batch_size=size, padded=True, sequence_length=None)
+            record(
+                _compare(expected, batched), batch_size=size, padding="right", sequence_length=None
+            )
             padding.merge(_compare(alone, batched))
     tokens = [token for sentence in sentences for token in sentence]
     for length in request.sequence_lengths:
@@ -55,7 +57,7 @@ def measure(
         windows = held_out_text.windows(tokens, length, min(request.windows, len(tokens)))
         wanted = [_reference(reference, window, request) for window in windows]
         given = [_embeddings(model, [window], wanted[0])[0] for window in windows]
-        record(_compare(wanted, given), batch_size=1, padded=False, sequence_length=length)
+        record(_compare(wanted, given), batch_size=1, padding="none", sequence_length=length)
     worst = [
         {"sentence": number + 1, "cosine_similarity": _compare([a], [b]).worst_cosine_or_none()}
         for number, (a, b) in enumerate(zip(expected, alone, strict=True))
