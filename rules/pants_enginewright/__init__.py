@@ -1,0 +1,1 @@
+"""The Pants backend of enginewright: model engines as build targets."""

@@ -1,0 +1,103 @@
+"""Runs a module of the library with the wheels of its tool environment, and nothing of the host's.
+
+The wheels are inputs of the sandbox, hashes and all; unpacked they are kept in a cache outside it,
+by content, so that a host unpacks and compiles each wheel once.
+"""
+
+from __future__ import annotations
+
+import compileall
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import py_compile
+import runpy
+import shutil
+import stat
+import sys
+import zipfile
+from pathlib import Path
+
+LIBRARY = Path("__library")
+WHEELS = Path("__wheels")
+UNPACKED = Path(".tools")
+
+
+def unpack(wheel: Path, sha256: str, target: Path) -> None:
+    """Unpack a wheel into `target`; compiled files are equal wherever they are made."""
+    with wheel.open("rb") as stream:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != sha256:
+        sys.exit(f"{wheel.name} is damaged: sha256 {actual}, expected {sha256}")
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            name = member.filename
+            top, _, rest = name.partition("/")
+            if top.endswith(".data"):
+                kind, _, name = rest.partition("/")
+                if kind not in ("purelib", "platlib"):
+                    continue
+            if member.is_dir() or not name:
+                continue
+            member.filename = name
+            path = Path(archive.extract(member, target))
+            if member.external_attr >> 16 & stat.S_IXUSR:
+                path.chmod(0o755)
+    compileall.compile_dir(
+        target,
+        quiet=2,
+        stripdir=str(target),
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+
+def link_tree(source: Path, target: Path) -> None:
+    for folder, _, files in os.walk(source):
+        here = target / Path(folder).relative_to(source)
+        here.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            if not (here / file).exists():
+                os.link(Path(folder) / file, here / file)
+
+
+def environment(wheels: dict[str, str]) -> Path:
+    """The folder with all `wheels` (file name to sha256) unpacked side by side, made if need be."""
+    tag = f"{sys.implementation.cache_tag}-{platform.python_version()}-{platform.machine()}"
+    key = hashlib.sha256(json.dumps([tag, wheels], sort_keys=True).encode()).hexdigest()
+    root = UNPACKED.resolve()
+    ready = root / "environments" / key
+    if ready.is_dir():
+        return ready
+    root.mkdir(exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if ready.is_dir():
+            return ready
+        scratch = root / "scratch"
+        shutil.rmtree(scratch, ignore_errors=True)
+        for name, sha256 in wheels.items():
+            wheel = root / "wheels" / f"{sha256}-{tag}"
+            if not wheel.is_dir():
+                unpack(WHEELS / name, sha256, scratch / name)
+                wheel.parent.mkdir(exist_ok=True)
+                (scratch / name).rename(wheel)
+            link_tree(wheel, scratch / "environment")
+        ready.parent.mkdir(exist_ok=True)
+        (scratch / "environment").rename(ready)
+    return ready
+
+
+def main(module: str) -> None:
+    wheels = json.loads(Path("wheels.json").read_text(encoding="utf-8"))
+    folders = [LIBRARY.resolve()] if LIBRARY.is_dir() else []
+    if wheels:
+        folders.append(environment(wheels))
+    sys.path[:0] = map(str, folders)
+    sys.argv = [module]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,37 @@
+"""Options of the backend."""
+
+from __future__ import annotations
+
+from pants.option.option_types import DictOption, SkipOption, StrOption
+from pants.option.subsystem import Subsystem
+
+ENVIRONMENTS = {
+    "export": "lockfiles:export",
+    "onnx": "lockfiles:onnx",
+    "tensorrt_rtx": "lockfiles:tensorrt_rtx",
+    "validate": "lockfiles:validate",
+}
+
+
+class EnginewrightSubsystem(Subsystem):
+    options_scope = "enginewright"
+    name = "enginewright"
+    help = "Model inference engines as reproducible build artifacts."
+
+    skip = SkipOption("test")
+    library_root = StrOption(
+        default="src",
+        help=(
+            "Source root that holds the library `enginewright`, from which each step takes just "
+            "the modules that it imports. Empty where the library is a locked requirement of the "
+            "tool environments instead."
+        ),
+    )
+    environments = DictOption[str](
+        default=ENVIRONMENTS,
+        help="Address of the `tool_environment` target for each kind of step.",
+    )
+    record = StrOption(
+        default=None,
+        help="File to write the build record to: every step, and where its result came from.",
+    )

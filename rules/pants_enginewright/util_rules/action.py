@@ -1,0 +1,283 @@
+"""Runs one step of the library in a sandbox. Nothing else in the plugin makes such a process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+
+from pants.engine.engine_aware import EngineAwareParameter
+from pants.engine.environment import EnvironmentName
+from pants.engine.fs import (
+    EMPTY_DIGEST,
+    AddPrefix,
+    CreateDigest,
+    Digest,
+    DigestContents,
+    DigestEntries,
+    DigestSubset,
+    FileContent,
+    FileEntry,
+    MergeDigests,
+    PathGlobs,
+    RemovePrefix,
+)
+from pants.engine.process import FallibleProcessResult, Process, ProcessResultMetadata
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.util.frozendict import FrozenDict
+from pants.util.logging import LogLevel
+
+from pants_enginewright import canonical_json
+from pants_enginewright.subsystems import EnginewrightSubsystem
+from pants_enginewright.util_rules import interpreter
+from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
+from pants_enginewright.util_rules.launch import launch_files
+from pants_enginewright.util_rules.library import Library, LibraryRequest
+from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+
+DEFECT = 70
+PROGRESS_CACHE = "enginewright_progress"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of an artifact: its path inside the artifact, and its content by digest."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files side by side: of a source, or of what a step put out. The bytes stay in the store."""
+
+    digest: Digest = EMPTY_DIGEST
+    entries: Tuple[File, ...] = ()
+
+    def only(self, *paths: str) -> Tuple[File, ...]:
+        return tuple(entry for entry in self.entries if entry.path in paths)
+
+
+@dataclass(frozen=True)
+class FilesRequest:
+    digest: Digest
+
+
+@rule
+async def list_files(request: FilesRequest) -> Files:
+    entries = await Get(DigestEntries, Digest, request.digest)
+    files = [
+        File(entry.path, entry.file_digest.fingerprint, entry.file_digest.serialized_bytes_length)
+        for entry in entries
+        if isinstance(entry, FileEntry)
+    ]
+    return Files(request.digest, tuple(sorted(files, key=lambda file: file.path)))
+
+
+@dataclass(frozen=True)
+class ActionInput:
+    """Files of a step by role; roles that share a `folder` lie side by side."""
+
+    role: str
+    files: Tuple[File, ...]
+    digest: Digest
+    folder: str
+
+    @classmethod
+    def of(cls, role: str, files: Files, folder: Optional[str] = None) -> ActionInput:
+        return cls(role, files.entries, files.digest, folder or role)
+
+
+@dataclass(frozen=True)
+class ActionRequest(EngineAwareParameter):
+    action: str
+    """Name of the module in `enginewright.actions`."""
+    environment: Optional[str]
+    """Kind of the tool environment, a key of `[enginewright].environments`; None: Python alone."""
+    tool_environment: Optional[str]
+    """Address of a `tool_environment` that takes the place of the one of that kind."""
+    address: str
+    """The target that the step is for. Not in the key."""
+    inputs: Tuple[ActionInput, ...]
+    parameters: str
+    """Canonical JSON object."""
+
+    @classmethod
+    def create(
+        cls,
+        action: str,
+        *,
+        address: object,
+        environment: Optional[str] = None,
+        tool_environment: Optional[str] = None,
+        inputs: Iterable[ActionInput] = (),
+        parameters: Mapping[str, Any] = FrozenDict(),
+    ) -> ActionRequest:
+        text = canonical_json.dumps(dict(parameters))
+        return cls(action, environment, tool_environment, str(address), tuple(inputs), text)
+
+    @property
+    def module(self) -> str:
+        return f"enginewright.actions.{self.action}"
+
+    def debug_hint(self) -> str:
+        return f"{self.action} for {self.address}"
+
+
+@dataclass(frozen=True)
+class ActionResult:
+    action: str
+    address: str
+    key: str
+    """sha256 over all that can change the result."""
+    files: Files
+    """What the step put out, `result.json` included."""
+    result: str
+    """Text of `result.json`."""
+    # NB: not compared, or a cache hit would look like another result than the run it stands for.
+    metadata: ProcessResultMetadata
+
+    def parsed(self) -> Dict[str, Any]:
+        return json.loads(self.result)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ActionResult) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> Tuple[Any, ...]:
+        return (self.action, self.address, self.key, self.files, self.result)
+
+
+class ActionFailed(Exception):
+    """A step found something wrong, or broke."""
+
+    def __init__(self, request: ActionRequest, exit_code: int, stderr: str) -> None:
+        self.exit_code = exit_code
+        self.stderr = stderr
+        kind = "is broken, a defect of ours" if exit_code == DEFECT else "failed"
+        super().__init__(f"{request.address}: step `{request.action}` {kind}:\n{stderr.rstrip()}")
+
+
+def plan_request(request: ActionRequest) -> str:
+    """Text of `request.json`."""
+    inputs: Dict[str, Any] = {}
+    for item in request.inputs:
+        inputs.setdefault(item.role, []).extend(
+            {"path": f"inputs/{item.folder}/{f.path}", "sha256": f.sha256, "size": f.size}
+            for f in item.files
+        )
+    document = {
+        "action": request.action,
+        "inputs": inputs,
+        "parameters": json.loads(request.parameters),
+    }
+    return canonical_json.dumps(document)
+
+
+def plan_process(
+    request: ActionRequest, digest: Digest, wheels: Digest, python_version: str
+) -> Process:
+    argv = ("/bin/sh", "launch.sh", python_version, "start.py", request.module)
+    return Process(
+        argv,
+        description=f"{request.action} {request.address}",
+        level=LogLevel.INFO,
+        input_digest=digest,
+        immutable_input_digests={"__wheels": wheels} if wheels != EMPTY_DIGEST else {},
+        append_only_caches={
+            **interpreter.CACHE,
+            "enginewright_tools": ".tools",
+            PROGRESS_CACHE: ".progress",
+        },
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
+        output_directories=("outputs",),
+    )
+
+
+def process_key(process: Process) -> str:
+    """Names all that the process may depend on, on any host."""
+    parts = [
+        *process.argv,
+        *(f"{name}={value}" for name, value in sorted(process.env.items())),
+        process.input_digest.fingerprint,
+        *(d.fingerprint for _, d in sorted(process.immutable_input_digests.items())),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ToolsRequest:
+    kind: Optional[str]
+    spec: Optional[str]
+
+
+@rule(desc="Run a step", level=LogLevel.DEBUG)
+async def run_action(
+    request: ActionRequest,
+    subsystem: EnginewrightSubsystem,
+    environment_name: EnvironmentName,
+) -> ActionResult:
+    del environment_name  # Named so that a step runs in its target's environment.
+    tools, library = await MultiGet(
+        Get(ToolEnvironment, ToolsRequest(request.environment, request.tool_environment)),
+        Get(Library, LibraryRequest(request.module)),
+    )
+    small, programs, *big = await MultiGet(
+        Get(
+            Digest,
+            CreateDigest(
+                [
+                    FileContent("request.json", plan_request(request).encode()),
+                    FileContent(
+                        "wheels.json", canonical_json.dumps(dict(tools.wheels)).encode()
+                    ),
+                ]
+            ),
+        ),
+        Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),
+        *(Get(Digest, AddPrefix(i.digest, f"inputs/{i.folder}")) for i in request.inputs),
+    )
+    digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
+    process = plan_process(request, digest, tools.digest, tools.python_version)
+    result = await Get(FallibleProcessResult, Process, process)
+    if result.exit_code != 0:
+        raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
+    outputs = await Get(Digest, RemovePrefix(result.output_digest, "outputs"))
+    files, subset = await MultiGet(
+        Get(Files, FilesRequest(outputs)),
+        Get(Digest, DigestSubset(outputs, PathGlobs(["result.json"]))),
+    )
+    (text,) = await Get(DigestContents, Digest, subset)
+    return ActionResult(
+        request.action,
+        request.address,
+        process_key(process),
+        files,
+        text.content.decode(),
+        result.metadata,
+    )
+
+
+@rule
+async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) -> ToolEnvironment:
+    if request.spec:
+        return await Get(ToolEnvironment, ToolEnvironmentRequest(request.spec, "`environment`"))
+    if request.kind is None:
+        python = await Get(Interpreter, InterpreterRequest("3.11"))
+        return ToolEnvironment(None, python.version, EMPTY_DIGEST, FrozenDict())
+    spec = subsystem.environments.get(request.kind)
+    if spec is None:
+        known = ", ".join(sorted(subsystem.environments))
+        raise ValueError(
+            f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}"
+        )
+    origin = f"`[enginewright].environments` ({request.kind})"
+    return await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin))
+
+
+def rules():
+    return collect_rules()

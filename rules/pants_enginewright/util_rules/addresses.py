@@ -1,0 +1,49 @@
+"""From an address that a user wrote to a target of the right kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
+from pants.engine.rules import Get, collect_rules, rule
+from pants.engine.target import InvalidTargetException, Target, WrappedTarget, WrappedTargetRequest
+
+
+@dataclass(frozen=True)
+class TargetOfKindRequest:
+    spec: str
+    kinds: Tuple[str, ...]
+    """Aliases of the target types that will do."""
+    origin: str
+    """Where the address comes from, such as "field `model` of //engines:x"."""
+    relative_to: Optional[Address] = None
+
+
+@dataclass(frozen=True)
+class TargetOfKind:
+    target: Target
+
+
+@rule
+async def resolve_target_of_kind(request: TargetOfKindRequest) -> TargetOfKind:
+    (address,) = await Get(
+        Addresses,
+        UnparsedAddressInputs(
+            [request.spec],
+            owning_address=request.relative_to,
+            description_of_origin=request.origin,
+        ),
+    )
+    wrapped = await Get(WrappedTarget, WrappedTargetRequest(address, request.origin))
+    if wrapped.target.alias not in request.kinds:
+        expected = " or ".join(f"`{kind}`" for kind in request.kinds)
+        raise InvalidTargetException(
+            f"{request.origin} names {address}, which is a `{wrapped.target.alias}` target; "
+            f"expected a {expected} target"
+        )
+    return TargetOfKind(wrapped.target)
+
+
+def rules():
+    return collect_rules()

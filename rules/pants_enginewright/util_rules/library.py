@@ -1,0 +1,55 @@
+"""The modules of the library that a step imports, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pants.backend.python.target_types import PythonSourceField
+from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
+from pants.core.util_rules.source_files import SourceFilesRequest
+from pants.engine.fs import EMPTY_DIGEST, AddPrefix, Digest
+from pants.engine.internals.graph import Owners, OwnersRequest
+from pants.engine.rules import Get, collect_rules, rule
+from pants.engine.target import TransitiveTargets, TransitiveTargetsRequest
+from pants.util.logging import LogLevel
+
+from pants_enginewright.subsystems import EnginewrightSubsystem
+
+FOLDER = "__library"
+
+
+@dataclass(frozen=True)
+class LibraryRequest:
+    module: str
+    """Dotted name of the module that a step runs."""
+
+
+@dataclass(frozen=True)
+class Library:
+    digest: Digest
+    """The module and what it imports, under `__library/`; empty where wheels bring the library."""
+
+
+def module_path(root: str, module: str) -> str:
+    return "/".join([root, *module.split(".")]) + ".py"
+
+
+@rule(desc="Collect the library modules of a step", level=LogLevel.DEBUG)
+async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsystem) -> Library:
+    if not subsystem.library_root:
+        return Library(EMPTY_DIGEST)
+    path = module_path(subsystem.library_root, request.module)
+    owners = await Get(Owners, OwnersRequest((path,)))
+    if not owners:
+        raise ValueError(
+            f"no target owns {path}: `[enginewright].library_root` is "
+            f"{subsystem.library_root!r}, and a `python_sources` target must own the library there"
+        )
+    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest(owners))
+    fields = [t[PythonSourceField] for t in transitive.closure if t.has_field(PythonSourceField)]
+    sources = await Get(StrippedSourceFiles, SourceFilesRequest(fields))
+    return Library(await Get(Digest, AddPrefix(sources.snapshot.digest, FOLDER)))
+
+
+def rules():
+    return collect_rules()

@@ -1,0 +1,96 @@
+"""A `tool_environment` target as wheels: each an input of a step, with the hash that the lock pins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from pants.engine.addresses import Address
+from pants.engine.fs import CreateDigest, Digest, DigestEntries, FileEntry, MergeDigests, RemovePrefix
+from pants.engine.process import Process, ProcessResult
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+from pants.util.frozendict import FrozenDict
+from pants.util.logging import LogLevel
+
+from pants_enginewright.target_types import LockField, PythonVersionField, ToolEnvironmentTarget
+from pants_enginewright.util_rules import interpreter, package_index
+from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
+from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.installers import Pip, PipRequest
+from pants_enginewright.util_rules.launch import launch_files
+from pants_enginewright.util_rules.package_index import PackageIndexSettings
+
+
+@dataclass(frozen=True)
+class ToolEnvironmentRequest:
+    spec: str
+    """Address of a `tool_environment` target, as the user writes it."""
+    origin: str
+    """Where the address comes from, for error messages."""
+    relative_to: Optional[Address] = None
+
+
+@dataclass(frozen=True)
+class ToolEnvironment:
+    address: Optional[Address]
+    """None for plain Python, without packages."""
+    python_version: str
+    digest: Digest
+    """The wheels, side by side."""
+    wheels: FrozenDict[str, str]
+    """File name to sha256, sorted by name."""
+
+
+@rule(desc="Download a tool environment", level=LogLevel.DEBUG)
+async def download_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironment:
+    found = await Get(
+        TargetOfKind,
+        TargetOfKindRequest(
+            request.spec, (ToolEnvironmentTarget.alias,), request.origin, request.relative_to
+        ),
+    )
+    target: Target = found.target
+    python, pip, _ = await MultiGet(
+        Get(Interpreter, InterpreterRequest(target[PythonVersionField].value)),
+        Get(Pip, PipRequest()),
+        Get(PackageIndexSettings),
+    )
+    digest = await Get(Digest, MergeDigests(await _download_inputs(target, pip)))
+    result = await Get(
+        ProcessResult,
+        Process(
+            ["/bin/sh", "download.sh", python.version],
+            description=f"Download the wheels of {target.address}",
+            level=LogLevel.INFO,
+            input_digest=digest,
+            append_only_caches={
+                **interpreter.CACHE,
+                **package_index.CACHE,
+                "enginewright_pip": ".pip-cache",
+            },
+            env={"PATH": "/usr/bin:/bin"},
+            output_directories=("wheels",),
+        ),
+    )
+    wheels = await Get(Digest, RemovePrefix(result.output_digest, "wheels"))
+    entries = await Get(DigestEntries, Digest, wheels)
+    hashes = {e.path: e.file_digest.fingerprint for e in entries if isinstance(e, FileEntry)}
+    return ToolEnvironment(
+        target.address, python.version, wheels, FrozenDict(sorted(hashes.items()))
+    )
+
+
+async def _download_inputs(target: Target, pip: Pip) -> list[Digest]:
+    sources, script = await MultiGet(
+        Get(HydratedSources, HydrateSourcesRequest(target[LockField])),
+        Get(Digest, CreateDigest, launch_files("download.sh")),
+    )
+    (entry,) = await Get(DigestEntries, Digest, sources.snapshot.digest)
+    assert isinstance(entry, FileEntry)
+    lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
+    return [lock, script, pip.digest]
+
+
+def rules():
+    return collect_rules()
