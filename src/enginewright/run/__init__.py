@@ -1,0 +1,1 @@
+"""Runs a packaged engine: generates text, or embeds lines."""

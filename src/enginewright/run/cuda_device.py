@@ -1,0 +1,62 @@
+"""Whether this host has a GPU that can run a TensorRT for RTX plan, asked before loading it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from enginewright.errors import InputError, Problem
+
+
+@dataclass(frozen=True)
+class CudaDevice:
+    name: str
+    compute_capability: str
+    """Such as `8.9`."""
+
+
+def find_device() -> CudaDevice | None:
+    """The first CUDA device of this process, or None without a device or driver."""
+    from cuda.bindings import runtime  # type: ignore[import-untyped]
+
+    error, count = runtime.cudaGetDeviceCount()
+    if error != runtime.cudaError_t.cudaSuccess or not count:
+        return None
+    error, properties = runtime.cudaGetDeviceProperties(0)
+    if error != runtime.cudaError_t.cudaSuccess:
+        return None
+    name = properties.name.decode(errors="replace").rstrip("\0")
+    return CudaDevice(name, f"{properties.major}.{properties.minor}")
+
+
+def check_device(
+    device: CudaDevice | None, compute_capabilities: Sequence[str], engine: Path
+) -> None:
+    """Raise `InputError` unless the plan was built for the device."""
+    expected = "a GPU of compute capability " + ", ".join(compute_capabilities)
+    if device is None:
+        raise InputError(
+            Problem(
+                "a TensorRT for RTX plan needs a GPU, and this host shows none",
+                str(engine),
+                expected,
+                "no CUDA device or driver",
+                "use an `onnxruntime_engine` on hosts without a GPU",
+            )
+        )
+    # A plan for the building host's own GPU names `current`; the library checks that one.
+    if device.compute_capability in compute_capabilities or "current" in compute_capabilities:
+        return
+    data_center = device.compute_capability in ("8.0", "9.0", "10.0", "10.3")
+    raise InputError(
+        Problem(
+            "the plan was not built for this GPU",
+            str(engine),
+            expected,
+            f"{device.name}, compute capability {device.compute_capability}",
+            "TensorRT for RTX does not support this GPU at all: use another product"
+            if data_center and device.compute_capability != "8.0"
+            else f'add "{device.compute_capability}" to `compute_capabilities` and build again',
+        )
+    )
