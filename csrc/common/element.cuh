@@ -146,13 +146,20 @@ EW_HD uint32_t pack(float low, float high) {
 #endif
 }
 
-// Eight 16-bit elements, moved by one 16-byte access. It may alias the elements it is made of.
-struct alignas(16)
-#if !defined(__CUDACC__)
-    __attribute__((may_alias))
+#if defined(__CUDACC__)
+#define EW_MAY_ALIAS
+#else
+#define EW_MAY_ALIAS __attribute__((may_alias))
 #endif
-    Packet {
+
+// Eight 16-bit elements, moved by one 16-byte access. It may alias the elements it is made of.
+struct alignas(16) EW_MAY_ALIAS Packet {
   uint32_t words[4];
+};
+
+// Four floats, likewise.
+struct alignas(16) EW_MAY_ALIAS FloatPacket {
+  float values[4];
 };
 
 constexpr int kPacketElements = 8;

@@ -40,6 +40,17 @@ EW_HD void rotate_neighbours(Packet& packet, const float* cosine, const float* s
   }
 }
 
+// `from` is aligned to 16 bytes.
+template <int kCount>
+EW_HD void load_floats(const float* from, float (&to)[kCount]) {
+  EW_UNROLL
+  for (int packet = 0; packet < kCount / 4; ++packet) {
+    const FloatPacket four = reinterpret_cast<const FloatPacket*>(from)[packet];
+    EW_UNROLL
+    for (int k = 0; k < 4; ++k) to[4 * packet + k] = four.values[k];
+  }
+}
+
 struct HeadRange {
   int64_t first, end, step;
 };
@@ -54,16 +65,14 @@ EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x,
   const int64_t half = rotary / 2;
   const bool whole = (kInterleaved ? rotary : half) % kPacketElements == 0;
   const bool aligned = whole && is_packet_aligned(x) && is_packet_aligned(y) &&
+                       is_packet_aligned(cosine) && is_packet_aligned(sine) &&
                        x_stride % kPacketElements == 0 && y_stride % kPacketElements == 0;
   if (aligned) {
     constexpr int kAngles = kInterleaved ? 4 : 8;
     for (int64_t unit = rank; unit < half / kAngles; unit += size) {
       float c[kAngles], s[kAngles];
-      EW_UNROLL
-      for (int k = 0; k < kAngles; ++k) {
-        c[k] = cosine[unit * kAngles + k];
-        s[k] = sine[unit * kAngles + k];
-      }
+      load_floats(cosine + unit * kAngles, c);
+      load_floats(sine + unit * kAngles, s);
       for (int64_t head = heads.first; head < heads.end; head += heads.step) {
         const T* from = x + head * x_stride;
         T* to = y + head * y_stride;

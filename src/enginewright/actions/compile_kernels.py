@@ -30,8 +30,22 @@ from enginewright.progress import report
 
 # What the outputs depend on is said by parameters; these would reach around them.
 _REFUSED_FLAGS = frozenset(
-    "-arch --gpu-architecture -gencode --generate-code -code --gpu-code -o --output-file -ccbin "
-    "--compiler-bindir -maxrregcount --maxrregcount -lineinfo --generate-line-info".split()
+    [
+        "-arch",
+        "--gpu-architecture",
+        "-gencode",
+        "--generate-code",
+        "-code",
+        "--gpu-code",
+        "-o",
+        "--output-file",
+        "-ccbin",
+        "--compiler-bindir",
+        "-maxrregcount",
+        "--maxrregcount",
+        "-lineinfo",
+        "--generate-line-info",
+    ]
 )
 
 

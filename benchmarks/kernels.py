@@ -1,0 +1,390 @@
+"""Bandwidth of the packaged kernels beside a device-to-device copy and torch.
+
+    python benchmarks/kernels.py [--kernels dist/csrc] [--json FILE] [--sweep] [--no-compile]
+
+Each kernel moves data several times the size of the L2 cache, on random values. Its bandwidth is
+the fewest bytes that the operation must move (each input read once, each output written once) over
+the median of event-timed launches; the copy moves as many bytes (half read, half written) in the
+same run. `--sweep` also times other block shapes of each kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import torch
+import torch.nn.functional as functional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+from enginewright.kernels import operators
+from enginewright.kernels.device import Device, LoadedKernels
+from enginewright.kernels.launch import Launch
+from enginewright.kernels.package import KernelPackage
+
+WARM_UP = 5
+REPEATS = 30
+SETS = 2  # input sets in turn, each itself several times the L2
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    shape: str
+    bytes_moved: int
+    launches: list[list[Launch]]
+    """One list a set of inputs."""
+    eager: Callable[[int], object]
+    """The operation in plain torch, on a set of inputs."""
+    kept: object
+    """The tensors, kept alive."""
+    bound_by_memory: bool = True
+
+
+def timed(work: Callable[[int], object]) -> float:
+    """Median milliseconds of `work(repeat)`, by events, with the queue kept full."""
+    for repeat in range(WARM_UP):
+        work(repeat)
+    torch.cuda.synchronize()
+    events = [
+        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+        for _ in range(REPEATS)
+    ]
+    for repeat, (start, end) in enumerate(events):
+        start.record()
+        work(repeat)
+        end.record()
+    torch.cuda.synchronize()
+    return median(start.elapsed_time(end) for start, end in events)
+
+
+def random(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda").to(dtype)
+
+
+def name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def rms_norm_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
+    weight = random(dtype, columns)
+    xs = [random(dtype, rows, columns) for _ in range(SETS)]
+    ys = [torch.empty_like(x) for x in xs]
+    launches = [
+        [operators.rms_norm(name_of(dtype), x.data_ptr(), weight.data_ptr(), y.data_ptr(), rows,
+                            columns, x_stride=columns, y_stride=columns, epsilon=EPSILON)]
+        for x, y in zip(xs, ys, strict=True)
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        wide = xs[i].float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + EPSILON)
+        return (wide * scale).to(dtype) * weight
+
+    moved = 2 * xs[0].nbytes + weight.nbytes
+    return Case("rms_norm", f"{rows}x{columns}", moved, launches, eager, (xs, ys, weight))
+
+
+def add_rms_norm_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
+    weight = random(dtype, columns)
+    xs, residuals = ([random(dtype, rows, columns) for _ in range(SETS)] for _ in range(2))
+    totals, ys = ([torch.empty_like(x) for x in xs] for _ in range(2))
+    launches = [
+        [operators.add_rms_norm(name_of(dtype), x.data_ptr(), r.data_ptr(), weight.data_ptr(),
+                                t.data_ptr(), y.data_ptr(), rows, columns,
+                                strides=(columns,) * 4, epsilon=EPSILON)]
+        for x, r, t, y in zip(xs, residuals, totals, ys, strict=True)
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        total = xs[i] + residuals[i]
+        wide = total.float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + EPSILON)
+        return total, (wide * scale).to(dtype) * weight
+
+    moved = 4 * xs[0].nbytes + weight.nbytes
+    kept = (xs, residuals, totals, ys, weight)
+    return Case("add_rms_norm", f"{rows}x{columns}", moved, launches, eager, kept)
+
+
+def swiglu_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
+    gates, ups = ([random(dtype, rows, columns) for _ in range(SETS)] for _ in range(2))
+    ys = [torch.empty_like(gate) for gate in gates]
+    launches = [
+        [operators.swiglu(name_of(dtype), g.data_ptr(), u.data_ptr(), y.data_ptr(), rows, columns,
+                          strides=(columns,) * 3)]
+        for g, u, y in zip(gates, ups, ys, strict=True)
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        return functional.silu(gates[i]) * ups[i]
+
+    moved = 3 * gates[0].nbytes
+    return Case("swiglu", f"{rows}x{columns}", moved, launches, eager, (gates, ups, ys))
+
+
+def rotary_case(
+    dtype: torch.dtype, shape: tuple[int, int, int, int], turned: int, interleaved: bool
+) -> Case:
+    batch, sequence, _, dimension = shape
+    xs = [random(dtype, *shape) for _ in range(SETS)]
+    ys = [torch.empty_like(x) for x in xs]
+    table = torch.randn(sequence, turned // 2, device="cuda")
+    cosine, sine = table.cos(), table.sin()
+    positions = torch.arange(sequence, device="cuda").expand(batch, sequence).contiguous()
+    launches = [
+        [operators.rotary(name_of(dtype), x.data_ptr(), y.data_ptr(), cosine.data_ptr(),
+                          sine.data_ptr(), positions.data_ptr(), shape, rotary_dimension=turned,
+                          interleaved=interleaved, x_strides=x.stride()[:3],
+                          y_strides=y.stride()[:3])]
+        for x, y in zip(xs, ys, strict=True)
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        x, rest = xs[i][..., :turned], xs[i][..., turned:]
+        c, s = (t[positions][:, :, None, :].to(dtype) for t in (cosine, sine))
+        if interleaved:
+            a, b = x[..., 0::2], x[..., 1::2]
+            y = torch.stack((a * c - b * s, b * c + a * s), -1).flatten(-2)
+        else:
+            a, b = x.chunk(2, -1)
+            y = torch.cat((a * c - b * s, b * c + a * s), -1)
+        return torch.cat((y, rest), -1) if rest.numel() else y
+
+    moved = 2 * xs[0].nbytes + cosine.nbytes + sine.nbytes + positions.nbytes
+    name = "rotary_interleaved" if interleaved else "rotary_half"
+    size = "x".join(map(str, shape)) + (f" first {turned}" if turned != dimension else "")
+    return Case(name, size, moved, launches, eager, (xs, ys, cosine, sine, positions))
+
+
+def mean_pool_case(dtype: torch.dtype, batch: int, sequence: int, columns: int) -> Case:
+    xs = [random(dtype, batch, sequence, columns) for _ in range(SETS)]
+    mask = torch.ones(batch, sequence, device="cuda", dtype=torch.int64)
+    splits = operators.pool_splits(batch, sequence)
+    partial = torch.empty(batch, splits, columns, device="cuda")
+    y = torch.empty(batch, columns, device="cuda")
+    launches = [
+        list(operators.mean_pool(name_of(dtype), x.data_ptr(), mask.data_ptr(), partial.data_ptr(),
+                                 y.data_ptr(), (batch, sequence, columns), splits=splits,
+                                 x_strides=(sequence * columns, columns), y_stride=columns,
+                                 normalize=True))
+        for x in xs
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        weights = mask[:, :, None].float()
+        pooled = (xs[i].float() * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+        return functional.normalize(pooled)
+
+    moved = xs[0].nbytes + mask.nbytes + y.nbytes
+    kept = (xs, mask, partial, y)
+    return Case("mean_pool", f"{batch}x{sequence}x{columns}", moved, launches, eager, kept)
+
+
+def sample_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
+    logits = [random(dtype, rows, columns) * 3 for _ in range(SETS)]
+    tokens = torch.empty(rows, device="cuda", dtype=torch.int64)
+    launches = [
+        [operators.sample(name_of(dtype), x.data_ptr(), tokens.data_ptr(), rows, columns,
+                          stride=columns, temperature=0.8, top_k=50, top_p=0.9, seed=1, step=0)]
+        for x in logits
+    ]  # fmt: skip
+
+    def eager(i: int) -> object:
+        values, indices = torch.topk(logits[i].float() / 0.8, 50)
+        chances = values.softmax(-1)
+        chances = chances.where(chances.cumsum(-1) - chances < 0.9, 0.0)
+        return indices.gather(-1, torch.multinomial(chances, 1))
+
+    return Case("sample", f"{rows}x{columns}", logits[0].nbytes, launches, eager, logits, False)
+
+
+def cases(dtype: torch.dtype) -> list[Callable[[], Case]]:
+    """Made one at a time, so that only one holds memory."""
+    return [
+        lambda: rms_norm_case(dtype, 65536, 4096),
+        lambda: rms_norm_case(dtype, 262144, 1024),
+        lambda: rms_norm_case(dtype, 2097152, 128),
+        lambda: rms_norm_case(dtype, 32768, 8192),
+        lambda: add_rms_norm_case(dtype, 32768, 4096),
+        lambda: add_rms_norm_case(dtype, 131072, 1024),
+        lambda: swiglu_case(dtype, 16384, 12288),
+        lambda: swiglu_case(dtype, 65536, 3072),
+        lambda: rotary_case(dtype, (8, 8192, 32, 128), 128, False),
+        lambda: rotary_case(dtype, (8, 8192, 32, 128), 128, True),
+        lambda: rotary_case(dtype, (8, 8192, 32, 128), 64, False),
+        lambda: rotary_case(dtype, (8, 32768, 8, 128), 128, False),
+        lambda: mean_pool_case(dtype, 2048, 512, 384),
+        lambda: mean_pool_case(dtype, 64, 8192, 1024),
+        lambda: sample_case(dtype, 132, 151936),
+    ]
+
+
+def copy_time(bytes_moved: int) -> float:
+    """Milliseconds of a device-to-device copy that reads and writes `bytes_moved` together."""
+    count = bytes_moved // 4
+    pairs = [
+        (torch.empty(count, dtype=torch.int16, device="cuda"),
+         torch.randint(-999, 999, (count,), dtype=torch.int16, device="cuda"))
+        for _ in range(SETS)
+    ]  # fmt: skip
+    return timed(lambda repeat: pairs[repeat % SETS][0].copy_(pairs[repeat % SETS][1]))
+
+
+def kernel_time(kernels: LoadedKernels, launches: list[list[Launch]]) -> float:
+    stream = torch.cuda.current_stream().cuda_stream
+
+    def work(repeat: int) -> None:
+        for launch in launches[repeat % SETS]:
+            kernels.launch(launch, stream)
+
+    return timed(work)
+
+
+def shapes_to_try(launch: Launch) -> list[tuple[tuple[int, int, int], tuple[int, int, int]]]:
+    """Other blocks with as many threads in all, and grids that still cover the work."""
+    x, _, z = launch.block
+    tried = []
+    if launch.kernel.startswith(("rms_norm", "add_rms_norm")):
+        rows = launch.arguments[3 if launch.kernel.startswith("rms") else 5]
+        columns = launch.arguments[4 if launch.kernel.startswith("rms") else 6]
+        packets = -(-int(columns) // 8)
+        for per_thread in (1, 2, 4):
+            threads = -(-packets // per_thread)
+            threads = 1 << (threads - 1).bit_length() if threads <= 32 else -(-threads // 32) * 32
+            for block in (64, 128, 256, 512, 1024):
+                if threads <= block:
+                    together = block // threads
+                    for grid in (-(-int(rows) // together), 132 * 2048 // block, 132 * 8):
+                        tried.append(((grid, 1, 1), (threads, together, 1)))
+    elif launch.kernel.startswith("swiglu"):
+        for block in (64, 128, 256, 512, 1024):
+            whole = launch.grid[0] * x // block
+            tried += [((grid, 1, 1), (block, 1, 1)) for grid in (whole, whole // 2, 132 * 8)]
+    elif launch.kernel.startswith("rotary"):
+        heads, tokens = int(launch.arguments[7]), launch.grid[0] * z
+        for together in sorted({1, 2, 4, 8, 16, 32} & set(range(1, heads + 1))):
+            for at_once in (1, 2, 4, 8, 16):
+                if 64 <= x * together * at_once <= 512:
+                    tried.append(((-(-tokens // at_once), 1, 1), (x, together, at_once)))
+    elif launch.kernel.startswith("masked_sum"):
+        for block in (128, 256, 512, 1024):
+            tried.append((launch.grid, (x, max(1, block // x), 1)))
+            tried.append((launch.grid, (32, block // 32, 1)))
+    return sorted(set(tried))
+
+
+def sweep(kernels: LoadedKernels, case: Case, copy_ms: float) -> list[dict[str, object]]:
+    found = []
+    for grid, block in shapes_to_try(case.launches[0][0]):
+        changed = [[replace(one[0], grid=grid, block=block), *one[1:]] for one in case.launches]
+        found.append(
+            {"grid": grid, "block": block, "of_copy": copy_ms / kernel_time(kernels, changed)}
+        )
+    return sorted(found, key=lambda entry: -entry["of_copy"])  # type: ignore[operator]
+
+
+def torch_times(case: Case, compiled: bool) -> dict[str, float | str | None]:
+    times: dict[str, float | str | None] = {
+        "eager_ms": timed(lambda repeat: case.eager(repeat % SETS)),
+        "compiled_ms": None,
+    }
+    if compiled:
+        try:
+            torch._dynamo.reset()
+            # With the set as a constant, each is specialised once, in the warm-up.
+            fast = torch.compile(case.eager)
+            times["compiled_ms"] = timed(lambda repeat: fast(repeat % SETS))
+        except Exception as error:  # what breaks inside torch is a result here, not our failure
+            times["compiled_ms"] = f"failed: {type(error).__name__}"
+    return times
+
+
+def measure(kernels: LoadedKernels, case: Case, arguments: argparse.Namespace) -> dict[str, object]:
+    copy_ms = copy_time(case.bytes_moved)
+    kernel_ms = kernel_time(kernels, case.launches)
+    again_ms = kernel_time(kernels, case.launches)
+    launch = case.launches[0][0]
+    entry: dict[str, object] = {
+        "kernel": case.name,
+        "shape": case.shape,
+        "bytes": case.bytes_moved,
+        "bound_by_memory": case.bound_by_memory,
+        "grid": launch.grid,
+        "block": launch.block,
+        "kernel_ms": kernel_ms,
+        "kernel_again_ms": again_ms,
+        "copy_ms": copy_ms,
+        "kernel_gb_s": case.bytes_moved / kernel_ms / 1e6,
+        "copy_gb_s": case.bytes_moved / copy_ms / 1e6,
+        "of_copy": copy_ms / kernel_ms,
+        **torch_times(case, not arguments.no_compile),
+    }
+    if arguments.sweep:
+        entry["sweep"] = sweep(kernels, case, copy_ms)
+    return entry
+
+
+def line(dtype: str, entry: dict[str, object]) -> str:
+    def number(value: object) -> str:
+        return f"{value:8.3f}" if isinstance(value, float) else f"{value or '-':>8}"
+
+    text = (
+        f"{dtype:8} {entry['kernel']:18} {entry['shape']:24} {entry['kernel_gb_s']:7.0f} "
+        f"{entry['copy_gb_s']:7.0f} {entry['of_copy']:6.1%} {number(entry['kernel_ms'])} "
+        f"{number(entry['eager_ms'])} {number(entry['compiled_ms'])}"
+    )
+    if entry.get("sweep"):
+        best = entry["sweep"][0]  # type: ignore[index]
+        text += f"  {entry['block']} best {best['of_copy']:.1%} {best['grid'][0]} {best['block']}"
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernels", type=Path, default=Path("dist/csrc"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--sweep", action="store_true", help="also time other block shapes")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--dtypes", nargs="+", default=["float16", "bfloat16"])
+    arguments = parser.parse_args()
+    torch.manual_seed(7)
+    torch.zeros(1, device="cuda")
+    kernels = Device(torch.cuda.current_device()).load(KernelPackage.read(arguments.kernels))
+    properties = torch.cuda.get_device_properties(0)
+    driver = torch.cuda.driver_version() if hasattr(torch.cuda, "driver_version") else None
+    report: dict[str, object] = {
+        "device": properties.name,
+        "compute_capability": f"{properties.major}.{properties.minor}",
+        "multiprocessors": properties.multi_processor_count,
+        "l2_bytes": properties.L2_cache_size,
+        "driver": driver,
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
+    }
+    print(", ".join(f"{key} {value}" for key, value in report.items() if value))
+    print(f"{'dtype':8} {'kernel':18} {'shape':24} {'GB/s':>7} {'copy':>7} {'share':>6} "
+          f"{'ms':>8} {'eager':>8} {'compiled':>8}")  # fmt: skip
+    entries = report["results"] = []
+    for dtype in arguments.dtypes:
+        for make in cases(getattr(torch, dtype)):
+            entry = {"dtype": dtype, **measure(kernels, make(), arguments)}
+            entries.append(entry)
+            print(line(dtype, entry), flush=True)
+            torch.cuda.empty_cache()
+    slow = [e for e in entries if e["bound_by_memory"] and e["of_copy"] < 0.9]
+    print(f"{len(entries)} cases, {len(slow)} bound by memory and under 90 % of the copy")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()

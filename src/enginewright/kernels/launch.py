@@ -1,0 +1,91 @@
+"""A launch of a kernel: its name, shape and arguments, checked against the descriptor."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+from enginewright.errors import Problem, raise_if_any
+from enginewright.kernels.package import PackagedKernel
+
+_C_TYPES: dict[str, Any] = {
+    "pointer": ctypes.c_void_p,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+_RANGES = {
+    "pointer": (0, 2**64 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint64": (0, 2**64 - 1),
+}
+MAX_GRID = (2**31 - 1, 65535, 65535)
+"""Blocks in x, y and z, on every device since compute capability 3.0."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    kernel: str
+    grid: tuple[int, int, int]
+    """Blocks."""
+    block: tuple[int, int, int]
+    """Threads."""
+    arguments: tuple[int | float, ...]
+    """In the order of the kernel's parameters; a pointer as its address, null as 0."""
+
+    @property
+    def threads(self) -> int:
+        x, y, z = self.block
+        return x * y * z
+
+    def check(self, kernel: PackagedKernel) -> None:
+        """Raise `InputError` with everything that does not fit the kernel."""
+        problems = []
+        names = [parameter.name for parameter in kernel.parameters]
+        if len(self.arguments) != len(names):
+            problems.append(
+                Problem(
+                    "wrong number of arguments",
+                    f"kernel `{kernel.name}`",
+                    f"{len(names)}: {', '.join(names)}",
+                    str(len(self.arguments)),
+                )
+            )
+        for parameter, value in zip(kernel.parameters, self.arguments, strict=False):
+            where = f"kernel `{kernel.name}`, parameter `{parameter.name}`"
+            if parameter.type in _RANGES:
+                low, high = _RANGES[parameter.type]
+                if not isinstance(value, int) or not low <= value <= high:
+                    problems.append(Problem("wrong argument", where, parameter.type, repr(value)))
+            elif parameter.type not in _C_TYPES:
+                problems.append(Problem("this type cannot be passed", where, actual=parameter.type))
+        limit = kernel.max_threads or 1024
+        if not 1 <= self.threads <= limit:
+            problems.append(
+                Problem(
+                    "wrong number of threads in a block",
+                    f"kernel `{kernel.name}`",
+                    f"1 to {limit}",
+                    f"{self.threads} {self.block}",
+                )
+            )
+        if any(not 1 <= n <= bound for n, bound in zip(self.grid, MAX_GRID, strict=True)):
+            problems.append(
+                Problem(
+                    "wrong number of blocks",
+                    f"kernel `{kernel.name}`",
+                    f"from 1 to {MAX_GRID}",
+                    str(self.grid),
+                )
+            )
+        raise_if_any(problems)
+
+    def c_types(self, kernel: PackagedKernel) -> tuple[Any, ...]:
+        """The `ctypes` type of each argument."""
+        return tuple(_C_TYPES[parameter.type] for parameter in kernel.parameters)

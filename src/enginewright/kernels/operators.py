@@ -1,0 +1,198 @@
+"""Launches of the kernels of `csrc/`: which kernel, and a shape that suits the sizes.
+
+Tensors are given as addresses, sizes and strides in elements, so that nothing here needs a
+framework or a device. The kernels are right for any shape of the kind that their sources state;
+the shapes chosen here are the ones that `benchmarks/kernels.py` found fast on an H200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from enginewright.kernels.launch import MAX_GRID, Launch
+
+_PACKET = 8  # 16-bit elements of a 16-byte access
+_SUFFIXES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
+_BLOCK = 256
+_MULTIPROCESSORS = 132
+SAMPLE_THREADS = 1024
+"""Of a block that samples a row; another number draws other tokens."""
+
+
+def _blocks(count: int) -> int:
+    return max(1, min(count, MAX_GRID[0]))
+
+
+def _ceil_divide(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def row_block(columns: int, packets_a_thread: int) -> tuple[int, int]:
+    """Threads of a row, and rows of a block, for kernels with a `BlockRowGroup`."""
+    packets = max(1, _ceil_divide(columns, _PACKET))
+    if packets <= 32:
+        lanes = 1 << (packets - 1).bit_length()
+        return lanes, _BLOCK // lanes
+    warps = min(32, _ceil_divide(packets, 32 * packets_a_thread))
+    return 32 * warps, max(1, 4 // warps)
+
+
+def rms_norm(
+    dtype: str,
+    x: int,
+    weight: int,
+    y: int,
+    rows: int,
+    columns: int,
+    *,
+    x_stride: int,
+    y_stride: int,
+    epsilon: float,
+) -> Launch:
+    """`y = x / sqrt(mean(x^2) + epsilon) * weight` over rows of `columns` elements."""
+    threads, together = row_block(columns, packets_a_thread=4)
+    return Launch(
+        f"rms_norm_{_SUFFIXES[dtype]}",
+        (_blocks(_ceil_divide(rows, together)), 1, 1),
+        (threads, together, 1),
+        (x, weight, y, rows, columns, x_stride, y_stride, epsilon),
+    )
+
+
+def add_rms_norm(
+    dtype: str,
+    x: int,
+    residual: int,
+    weight: int,
+    total: int,
+    y: int,
+    rows: int,
+    columns: int,
+    *,
+    strides: tuple[int, int, int, int],
+    epsilon: float,
+) -> Launch:
+    """`total = x + residual`, `y = rms_norm(total)`; row strides of x, residual, total and y."""
+    threads, together = row_block(columns, packets_a_thread=2)
+    return Launch(
+        f"add_rms_norm_{_SUFFIXES[dtype]}",
+        (_blocks(_ceil_divide(rows, together)), 1, 1),
+        (threads, together, 1),
+        (x, residual, weight, total, y, rows, columns, *strides, epsilon),
+    )
+
+
+def swiglu(
+    dtype: str,
+    gate: int,
+    up: int,
+    y: int,
+    rows: int,
+    columns: int,
+    *,
+    strides: tuple[int, int, int],
+) -> Launch:
+    """`y = silu(gate) * up`; row strides of gate, up and y."""
+    blocks = rows * _ceil_divide(columns, _PACKET * 2 * _BLOCK)
+    return Launch(
+        f"swiglu_{_SUFFIXES[dtype]}",
+        (_blocks(blocks), 1, 1),
+        (_BLOCK, 1, 1),
+        (gate, up, y, rows, columns, *strides),
+    )
+
+
+def rotary(
+    dtype: str,
+    x: int,
+    y: int,
+    cosine: int,
+    sine: int,
+    positions: int,
+    shape: tuple[int, int, int, int],
+    *,
+    rotary_dimension: int,
+    interleaved: bool,
+    x_strides: tuple[int, int, int],
+    y_strides: tuple[int, int, int],
+) -> Launch:
+    """Rotary embedding of `x` [batch, sequence, heads, dimension], with strides of the first three.
+
+    `positions` is 0 where the position is the index in the sequence.
+    """
+    batch, sequence, heads, _ = shape
+    units = max(1, rotary_dimension // 2 // (4 if interleaved else 8))
+    lanes = min(32, 1 << (units - 1).bit_length())
+    together = max(1, min(heads, _BLOCK // lanes))
+    tokens = max(1, _BLOCK // (lanes * together))
+    layout = "interleaved" if interleaved else "half"
+    return Launch(
+        f"rotary_{layout}_{_SUFFIXES[dtype]}",
+        (_blocks(_ceil_divide(batch * sequence, tokens)), 1, 1),
+        (lanes, together, tokens),
+        (x, y, cosine, sine, positions, *shape, rotary_dimension, *x_strides, *y_strides),
+    )
+
+
+def pool_splits(batch: int, sequence: int) -> int:
+    """Into how many parts the tokens of an item are cut, so that a small batch fills a device."""
+    wanted = _ceil_divide(4 * _MULTIPROCESSORS, batch)
+    return max(1, min(wanted, _ceil_divide(sequence, 64), MAX_GRID[1]))
+
+
+def mean_pool(
+    dtype: str,
+    x: int,
+    mask: int,
+    partial: int,
+    y: int,
+    shape: tuple[int, int, int],
+    *,
+    splits: int,
+    x_strides: tuple[int, int],
+    y_stride: int,
+    normalize: bool,
+) -> Sequence[Launch]:
+    """Masked mean of `x` [batch, sequence, columns] and L2 normalisation: two launches in order.
+
+    `partial` is float32 [batch, splits, columns]; `y` float32 [batch, columns].
+    """
+    batch, sequence, columns = shape
+    lanes = max(1, min(128, _ceil_divide(columns, _PACKET)))
+    tokens = max(1, 512 // lanes)
+    first = Launch(
+        f"masked_sum_{_SUFFIXES[dtype]}",
+        (_blocks(batch), splits, 1),
+        (lanes, tokens, 1),
+        (x, mask, partial, *shape, *x_strides),
+    )
+    second = Launch(
+        "finish_mean_pool",
+        (_blocks(batch), 1, 1),
+        (_BLOCK, 1, 1),
+        (partial, mask, y, batch, splits, sequence, columns, y_stride, int(normalize)),
+    )
+    return (first, second)
+
+
+def sample(
+    dtype: str,
+    logits: int,
+    tokens: int,
+    rows: int,
+    columns: int,
+    *,
+    stride: int,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seed: int,
+    step: int,
+) -> Launch:
+    """One token of each row of `logits`; see `csrc/sampling/sample.cuh` for the meaning."""
+    return Launch(
+        f"sample_{_SUFFIXES[dtype]}",
+        (_blocks(rows), 1, 1),
+        (SAMPLE_THREADS, 1, 1),
+        (logits, tokens, rows, columns, stride, temperature, top_k, top_p, seed, step),
+    )
