@@ -1,8 +1,8 @@
 """Step: check the structure of an ONNX graph; fails with all problems of all checks.
 
-Inputs: `model` (the graph file alone). Parameters: `dynamic_axes` {tensor: {position: axis}} with
-every axis that is dynamic, of inputs and outputs; `dtype` of the weights, or null; `reader`, null
-or an object with the fields of `Reader`.
+Inputs: `model` (the graph file alone). Parameters: `dynamic_axes`, either a list of axis names that
+the inputs must have, or {tensor: {position: axis}} with every axis of inputs and outputs that is
+dynamic; `dtype` of the weights, or null; `reader`, null or an object with the fields of `Reader`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import Problem, raise_if_any
 from enginewright.graph_check.attribute_size import check_attribute_size
 from enginewright.graph_check.constant_range import check_constant_range
-from enginewright.graph_check.dynamic_axes import DynamicAxes, check_dynamic_axes
+from enginewright.graph_check.dynamic_axes import AxesByTensor, AxisNames, check_dynamic_axes
 from enginewright.graph_check.external_data import check_external_data
 from enginewright.graph_check.findings import Findings
 from enginewright.graph_check.half_norms import check_half_norms
@@ -30,7 +30,7 @@ from enginewright.graph_check.weight_dtype import DTYPES, check_weight_dtype
 
 @dataclass(frozen=True)
 class Parameters:
-    dynamic_axes: DynamicAxes
+    dynamic_axes: AxesByTensor | AxisNames
     dtype: str | None
     reader: Reader | None
 
@@ -42,8 +42,8 @@ class Parameters:
             for name in sorted(set(given) - {"dynamic_axes", "dtype", "reader"})
         ]
         axes = given.get("dynamic_axes")
-        if not isinstance(axes, Mapping) or not all(_are_axes(axis) for axis in axes.values()):
-            expected = '{tensor: {"0": axis, ...}}'
+        if not _are_names(axes) and not _are_axes_by_tensor(axes):
+            expected = 'a list of names, or {tensor: {"0": name, ...}}'
             problems.append(
                 Problem("a parameter is wrong", "parameter `dynamic_axes`", expected, repr(axes))
             )
@@ -60,12 +60,7 @@ class Parameters:
                 Problem("a parameter is wrong", "parameter `reader`", expected, repr(reader))
             )
         raise_if_any(problems)
-        assert axes is not None
-        declared = {
-            tensor: {int(position): axis for position, axis in positions.items()}
-            for tensor, positions in axes.items()
-        }
-        return cls(declared, dtype, None if reader is None else Reader(**reader))
+        return cls(_decode_axes(axes), dtype, None if reader is None else Reader(**reader))
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001 (writes no file)
@@ -100,11 +95,25 @@ def run_checks(checked: CheckedModel, parameters: Parameters) -> dict[str, Findi
     return findings
 
 
-def _are_axes(value: object) -> bool:
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _are_axes_by_tensor(value: object) -> bool:
     return isinstance(value, Mapping) and all(
-        isinstance(position, str) and position.isdecimal() and isinstance(axis, str)
-        for position, axis in value.items()
+        isinstance(axes, Mapping)
+        and all(position.isdecimal() and isinstance(name, str) for position, name in axes.items())
+        for axes in value.values()
     )
+
+
+def _decode_axes(value: Any) -> AxesByTensor | AxisNames:
+    if isinstance(value, list):
+        return tuple(value)
+    return {
+        tensor: {int(position): name for position, name in axes.items()}
+        for tensor, axes in value.items()
+    }
 
 
 def _is_reader(value: object) -> bool:

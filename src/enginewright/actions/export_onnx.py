@@ -14,7 +14,7 @@ from enginewright.checkpoint.config import parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
 from enginewright.onnx_torch.clean import clean
 from enginewright.onnx_torch.export import export, task_module
-from enginewright.onnx_torch.interface import describe_interface
+from enginewright.onnx_torch.interface import check_axes, describe_interface
 from enginewright.onnx_torch.load_model import load_model
 from enginewright.onnx_torch.spec import ExportSpec
 from enginewright.onnx_torch.write_model import write_model
@@ -41,6 +41,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     report(STEP, "writing the graph and its weights")
     clean(graph)
     proto = write_model(graph, outputs / "model" / "model.onnx")
+    interface = describe_interface(proto)
+    check_axes(interface, module.axes, spec.dynamic_axes)
     warnings = []
     if config.dtype == "bfloat16" and spec.dtype == "float16":
         warnings.append(
@@ -52,7 +54,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         "opset": spec.opset,
         "ir_version": proto.ir_version,
         "dtype": spec.dtype,
-        **describe_interface(proto),
+        **interface,
         "warnings": warnings,
     }
 

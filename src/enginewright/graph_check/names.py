@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import onnx
 
@@ -40,4 +41,15 @@ def check_names(graph: onnx.GraphProto, where: str) -> Findings:
         for value in graph.input
         if value.name not in used
     )
-    return Findings(tuple(problems))
+    return Findings(tuple(problems), tuple(_read_for_shape_only(graph, where)))
+
+
+def _read_for_shape_only(graph: onnx.GraphProto, where: str) -> Iterator[str]:
+    """Inputs whose values nothing reads: often an input that the exporter mistook for another."""
+    readers: dict[str, set[str]] = {}
+    for node in nodes(graph):
+        for name in node.input:
+            readers.setdefault(name, set()).add(node.op_type)
+    for value in graph.input:
+        if readers.get(value.name) == {"Shape"}:
+            yield f"{where}: only the shape of input `{value.name}` is used, not its values"

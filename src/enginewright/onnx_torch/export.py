@@ -19,7 +19,9 @@ EXAMPLE_SIZES = {"batch": 2, "sequence": 7}
 UNSUPPORTED_ROPE = ("dynamic", "longrope")
 
 
-def task_module(model: torch.nn.Module, config: Config, task: str) -> torch.nn.Module:
+def task_module(
+    model: torch.nn.Module, config: Config, task: str
+) -> TextGeneration | FeatureExtraction:
     """The module that is exported; raise `InputError` when the model cannot do the task."""
     if task == "text-generation" and isinstance(config, DecoderConfig):
         if config.architecture.endswith("ForCausalLM"):
@@ -49,7 +51,9 @@ def _check_rope(config: DecoderConfig) -> None:
         )
 
 
-def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Model:
+def export(
+    module: TextGeneration | FeatureExtraction, config: Config, spec: ExportSpec
+) -> ir.Model:
     """Trace `module`; axes of the inputs are named, and dynamic where `spec` says so."""
     limit = getattr(config, "max_position_embeddings", None)
     check_lengths(spec, limit)
@@ -63,7 +67,7 @@ def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Mode
         for position, axis in enumerate(("batch", "sequence"))
         if axis in spec.dynamic_axes
     }
-    names = list(module.input_names)  # type: ignore[arg-type]
+    names = list(module.input_names)
     # One tensor each: given the same one twice, torch traces the model with one input for both.
     shape = (sizes["batch"], sizes["sequence"])
     examples = tuple(torch.ones(shape, dtype=torch.int64) for _ in names)
@@ -76,7 +80,7 @@ def export(module: torch.nn.Module, config: Config, spec: ExportSpec) -> ir.Mode
             dynamo=True,
             opset_version=spec.opset,
             input_names=names,
-            output_names=[str(module.output_name)],
+            output_names=[module.output_name],
             dynamic_shapes=dict.fromkeys(names, axes),
             verbose=False,
         )

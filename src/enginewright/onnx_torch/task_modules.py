@@ -6,6 +6,8 @@ own code, whose graph depends on its version and searches the positions for pack
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 
 from enginewright.checkpoint.config import DecoderConfig
@@ -29,6 +31,7 @@ class TextGeneration(torch.nn.Module):
 
     input_names = ("input_ids",)
     output_name = "logits"
+    axes: ClassVar = {"input_ids": ("batch", "sequence"), "logits": ("batch", "sequence")}
 
     def __init__(self, model: torch.nn.Module, config: DecoderConfig) -> None:
         super().__init__()
@@ -76,6 +79,11 @@ class FeatureExtraction(torch.nn.Module):
 
     input_names = ("input_ids", "attention_mask")
     output_name = "embeddings"
+    axes: ClassVar = {
+        "input_ids": ("batch", "sequence"),
+        "attention_mask": ("batch", "sequence"),
+        "embeddings": ("batch",),
+    }
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
