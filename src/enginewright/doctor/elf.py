@@ -187,7 +187,7 @@ def _symbol_count(reader: _Reader, segments: list[_Segment], values: dict[int, i
     table = reader.at(start, 4 * buckets, "the hash table")
     last = max(struct.unpack(f"<{buckets}I", table), default=0)
     if last < first:
-        return first
+        return int(first)
     # The chain of the last bucket ends at the first value whose lowest bit is set.
     chain = start + 4 * buckets + 4 * (last - first)
     for extra in range(MAX_SYMBOLS):

@@ -7,8 +7,8 @@ from enginewright.host.model import Host
 
 NO_GPU = (
     "No NVIDIA GPU here. What still works: checking and exporting models, building TensorRT for "
-    "RTX engines, validating in ONNX Runtime on the CPU, sizing, locking. What does not: running an "
-    "engine, and building for products that tune on the device."
+    "RTX engines, validating in ONNX Runtime on the CPU, sizing, locking. What does not: running "
+    "an engine, and building for products that tune on the device."
 )
 
 
