@@ -24,6 +24,7 @@ from enginewright.graph_check.int64_constants import check_int64_constants
 from enginewright.graph_check.model import CheckedModel, read_model
 from enginewright.graph_check.names import check_names
 from enginewright.graph_check.reader_limits import Reader, check_reader_limits
+from enginewright.graph_check.shape_inputs import check_shape_inputs
 from enginewright.graph_check.structure import check_shapes, check_structure
 from enginewright.graph_check.weight_dtype import DTYPES, check_weight_dtype
 
@@ -91,6 +92,7 @@ def run_checks(checked: CheckedModel, parameters: Parameters) -> dict[str, Findi
         findings["shapes"] = check_shapes(checked)
         findings["half_norms"] = check_half_norms(checked)
         findings["constant_range"] = check_constant_range(checked)
+        findings["shape_inputs"] = check_shape_inputs(checked)
         findings["int64_constants"] = check_int64_constants(checked)
     return findings
 

@@ -7,10 +7,11 @@ index is ignored). Parameters: `ExportSpec`. Outputs: `model/model.onnx`, `model
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from enginewright import canonical_json
 from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.checkpoint.config import parse_config
+from enginewright.checkpoint.config import Config, OtherConfig, parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
 from enginewright.onnx_torch.clean import clean
 from enginewright.onnx_torch.export import export, task_module
@@ -55,8 +56,17 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         "ir_version": proto.ir_version,
         "dtype": spec.dtype,
         **interface,
+        "limits": _limits(config),
         "warnings": warnings,
     }
+
+
+def _limits(config: Config) -> dict[str, Any]:
+    """The greatest size of an axis that the model was made for, and what says so."""
+    if isinstance(config, OtherConfig):
+        return {}
+    field = "`max_position_embeddings` of config.json"
+    return {"sequence": {"max": config.max_position_embeddings, "set_by": field}}
 
 
 if __name__ == "__main__":
