@@ -195,9 +195,7 @@ def test_chunked_prefill_and_decode_equal_whole_prefill(model):
 
 def test_last_logits_are_those_of_the_last_position(model):
     ids, mask, positions = padded_batch()
-    whole, _ = feed(
-        model.session(), ids, mask, positions, empty_cache(model.session(), 2)
-    )
+    whole, _ = feed(model.session(), ids, mask, positions, empty_cache(model.session(), 2))
     session = model.session(last=True)
     last, _ = feed(session, ids, mask, positions, empty_cache(session, 2))
     assert last.shape == (2, 1, VOCABULARY)
