@@ -104,7 +104,9 @@ def run_compat(options: argparse.Namespace) -> int:
 
 def run_size(options: argparse.Namespace) -> int:
     shape = read_model_shape(options.checkpoint / "config.json")
-    dtype = options.dtype if options.dtype != "auto" else shape.dtype
+    # As vLLM's `auto`: models stored in float32 are computed in float16.
+    stored = "float16" if shape.dtype == "float32" else shape.dtype
+    dtype = options.dtype if options.dtype != "auto" else stored
     request = SizeRequest(
         memory=gpu_memory(options.gpu) if options.gpu else int(options.memory_gib * GIB),
         utilization=options.memory_utilization,
@@ -172,9 +174,7 @@ def parser() -> argparse.ArgumentParser:
     command = add("collect", run_collect, "write everything that the probe reads into one file")
     command.add_argument("file", type=Path, metavar="FILE")
 
-    command = add(
-        "doctor", run_doctor, "say what is wrong with a host, or between it and an engine"
-    )
+    command = add("doctor", run_doctor, "what is wrong with a host, or between it and an engine")
     bundle(command)
     command.add_argument("--engine", type=Path, metavar="DIR", help="folder of a packaged engine")
     command.add_argument("--log", type=Path, metavar="FILE", help="explain the errors of a log")
@@ -240,7 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(options))
     except InputError as error:
         print(error, file=sys.stderr)
-        return 1
+        # Without facts or an engine there is no diagnosis: that is not a finding.
+        return EXIT_USAGE if options.run in (run_probe, run_doctor) else 1
     except OSError as error:
         print(f"{error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         return EXIT_USAGE

@@ -128,7 +128,7 @@ def _architecture(document: Mapping[str, Any], where: str, problems: list[Proble
             f"{where}, {name}",
             "what the transformers library wrote",
             repr(document.get(name))[:80],
-            "take config.json from the checkpoint's own repository; serving runtimes need the field",
+            "take config.json from the checkpoint's own repository; runtimes need the field",
         )
         for name in missing
     ]
@@ -208,6 +208,6 @@ def length_problem(shape: ModelShape, requested: int) -> Problem | None:
         f"config.json, {shape.length.source}",
         f"at most {shape.length.tokens}",
         str(requested),
-        "ask for less, or extend the context on purpose with rope_scaling in config.json; an option "
-        "of the server alone changes nothing",
+        "ask for less, or extend the context on purpose with rope_scaling in config.json; an "
+        "option of the server alone changes nothing",
     )

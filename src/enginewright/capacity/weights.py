@@ -35,7 +35,8 @@ def read_weights(folder: Path, dtype: str) -> Weights:
     if not paths:
         fix = "name the folder of a checkpoint with safetensors files"
         raise InputError(Problem("no weights", str(folder), "*.safetensors", "none", fix))
-    headers, problems = {}, []
+    headers: dict[str, Header] = {}
+    problems: list[Problem] = []
     for path in paths:
         try:
             headers[path.name] = read_header(path)

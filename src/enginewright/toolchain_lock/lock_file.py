@@ -77,7 +77,9 @@ def parse_lock_file(text: str, where: str) -> tuple[LockedPackage, ...]:
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
     """Lines joined where one ends in a backslash; comments and option lines are left out."""
-    lines, current, start = [], [], 1
+    lines: list[tuple[int, str]] = []
+    current: list[str] = []
+    start = 1
     for number, line in enumerate(text.splitlines(), 1):
         if not current:
             start = number

@@ -47,7 +47,8 @@ def holds(marker: str, environment: Mapping[str, str]) -> bool:
 
 
 def _tokens(marker: str) -> list[str]:
-    tokens, position = [], 0
+    tokens: list[str] = []
+    position = 0
     while position < len(marker.rstrip()):
         match = _TOKEN.match(marker, position)
         if match is None or len(tokens) >= _MAX_TOKENS:

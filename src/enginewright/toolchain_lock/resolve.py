@@ -27,9 +27,12 @@ class LockFacts:
     device: Device | None = None
 
 
-_PACKAGES = {
-    "tensorrt-rtx": ("tensorrt-rtx-cu{major}-libs", "tensorrt-rtx-cu{major}", "tensorrt-rtx"),
-    "tensorrt": ("tensorrt-cu{major}-libs", "tensorrt-cu{major}", "tensorrt"),
+_PACKAGES: Mapping[str, tuple[str, ...]] = {
+    product: tuple(
+        f"{product}{suffix}"
+        for suffix in ("-cu{major}-libs", "-cu{major}-bindings", "-cu{major}", "")
+    )
+    for product in ("tensorrt-rtx", "tensorrt")
 }
 """Packages that have the product's version, the most telling first."""
 
