@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from enginewright.compatibility.tables import table
+from enginewright.compatibility.tables import Row, table
 from enginewright.errors import InputError, Problem
 
 
 def gpu_memory(name: str) -> int:
-    """Bytes of the one GPU of the table whose name contains `name`; case does not matter.
+    """Bytes that CUDA has on the one GPU of the table whose name contains `name`, in any case.
+
+    Where the table has only what NVML reports, 2% is taken off: CUDA's total is 0.4% smaller on an
+    H200 and 1.7% smaller on an RTX 3090.
 
     Raises `InputError` listing the names when none or several match, unless one is exactly equal.
     """
@@ -15,7 +18,7 @@ def gpu_memory(name: str) -> int:
     rows = table("gpu")
     matching = [key for key in rows if wanted in key.lower()]
     exact = [key for key in matching if key.lower() == wanted]
-    memories = {rows[key]["memory_mib"] for key in exact or matching}
+    memories = {_cuda_memory(rows[key]) for key in exact or matching}
     if not wanted or len(memories) != 1:
         raise InputError(
             Problem(
@@ -26,4 +29,8 @@ def gpu_memory(name: str) -> int:
                 "name one of them, or give --memory-gib",
             )
         )
-    return int(memories.pop()) << 20
+    return memories.pop() << 20
+
+
+def _cuda_memory(row: Row) -> int:
+    return int(row.values.get("cuda_memory_mib", row["memory_mib"] * 98 // 100))

@@ -165,4 +165,19 @@ def _toolkit_version(source: Source, folder: str) -> Fact[str]:
             continue
         if match:
             return known(match[1])
-    return unknown("no version.json or version.txt that says it")
+    return _runtime_version(source, folder)
+
+
+_RUNTIME = re.compile(r"libcudart\.so\.(\d+\.\d+\.\d+)", re.ASCII)
+
+
+def _runtime_version(source: Source, folder: str) -> Fact[str]:
+    """The version of the toolkit's runtime library: its release, with its own third field."""
+    for name in ("lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib"):
+        try:
+            names = source.list_directory(f"{folder}/{name}")
+        except UnavailableError:
+            continue
+        for match in filter(None, map(_RUNTIME.fullmatch, names)):
+            return known(match[1])
+    return unknown("no version.json, version.txt or versioned libcudart that says it")
