@@ -45,8 +45,8 @@ def _is_slice_bound(checked: CheckedModel, name: str, seen: set[str]) -> bool:
         (node.op_type == "Slice" and position in _SLICE_BOUNDS)
         or (
             node.op_type in _PASSES_VALUES_ON
-            and node.output[0] not in seen
-            and _is_slice_bound(checked, node.output[0], seen)
+            # A value that was seen before was found benign, or the search would have ended.
+            and (node.output[0] in seen or _is_slice_bound(checked, node.output[0], seen))
         )
         for node, position in consumers
     )
