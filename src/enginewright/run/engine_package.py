@@ -10,7 +10,7 @@ from enginewright import canonical_json
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest, verify
 
-PRODUCTS = ("onnxruntime", "tensorrt_rtx")
+PRODUCTS = ("onnxruntime", "tensorrt-rtx")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def read_package(folder: Path) -> EnginePackage:
                 product or "nothing",
             )
         )
-    engine = document.get("plan" if product == "tensorrt_rtx" else "model")
+    engine = document.get("plan" if product == "tensorrt-rtx" else "model")
     tensors = document.get("tensors")
     if not isinstance(engine, dict) or not isinstance(tensors, list):
         raise InputError(Problem("engine.json lacks fields", str(manifest), "model, tensors"))

@@ -1,0 +1,326 @@
+"""A full-size Qwen3-0.6B from checkpoint to engine, with the direct and with the torch exporter.
+
+    python benchmarks/full_size.py [--dtype bfloat16 float16] [--without-torch] [--json FILE]
+
+The checkpoint has the shape of Qwen3-0.6B and seeded weights; it is made in a temporary folder, and
+making it is not measured. Each step is a process of its own, started as Pants starts it; its time
+includes the start of Python. Peak memory is the largest of all steps. The direct path makes an
+engine with a KV cache, logits of the last token and two optimization profiles (prefill and decode);
+the torch path, which has no cache, one with one profile. The direct engine is built twice, in two
+folders, and must have the same bytes. Needs the packages of the environments `onnx`, `export` and
+`tensorrt_rtx` in one interpreter; needs no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from enginewright import canonical_json
+from enginewright.hashing import FileDigest
+
+ROOT = Path(__file__).parents[1]
+TOOLCHAIN = ROOT / "toolchains/rtx1.7_cu13.0.toml"
+CONFIG: Mapping[str, Any] = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "attention_bias": False,
+    "eos_token_id": 151645,
+    "head_dim": 128,
+    "hidden_act": "silu",
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 40960,
+    "model_type": "qwen3",
+    "num_attention_heads": 16,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-06,
+    "rope_theta": 1000000,
+    "tie_word_embeddings": True,
+    "vocab_size": 151936,
+}
+PREFILL = {
+    "batch": [1, 1, 1],
+    "sequence": [1, 512, 2048],
+    "past_sequence": [0, 1, 2048],
+    "total_sequence": [1, 513, 4096],
+}
+DECODE = {
+    "batch": [1, 1, 8],
+    "sequence": [1, 1, 1],
+    "past_sequence": [1, 1024, 4095],
+    "total_sequence": [2, 1025, 4096],
+}
+NO_CACHE = {"batch": [1, 1, 1], "sequence": [1, 512, 2048]}
+COMPUTE_CAPABILITIES = ["8.9"]
+SEED = 20260101
+PIECE_ELEMENTS = 4 * 1024 * 1024
+
+BARS = {
+    "direct_seconds": 40.0,
+    "direct_peak_bytes": 5e9,
+    "export_seconds": 3.0,
+    "export_peak_bytes": 300e6,
+    "times_faster_than_torch": 4.0,
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    action: str
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass
+class Way:
+    """One way from checkpoint to engine."""
+
+    folder: Path
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(step.peak_bytes for step in self.steps)
+
+    def step(self, action: str) -> Step:
+        return next(step for step in self.steps if step.action == action)
+
+    def run(
+        self, action: str, inputs: Mapping[str, Sequence[Path]], parameters: Mapping[str, Any]
+    ) -> Path:
+        """Run a step in its own process, and return its outputs folder; exits when it fails."""
+        here = self.folder / action
+        here.mkdir(parents=True)
+        request = {
+            "action": action,
+            "inputs": {role: [_describe(path) for path in paths] for role, paths in inputs.items()},
+            "parameters": parameters,
+        }
+        canonical_json.write(here / "request.json", request)
+        command = [sys.executable, "-m", f"enginewright.actions.{action}"]
+        environment = {"PYTHONPATH": str(ROOT / "src")}
+        with (here / "log").open("wb") as log:
+            begin = time.monotonic()
+            process = subprocess.Popen(command, cwd=here, env=environment, stdout=log, stderr=log)
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.monotonic() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            sys.exit(f"{action} failed:\n{(here / 'log').read_text(errors='replace')[-4000:]}")
+        # Linux counts in KiB.
+        self.steps.append(Step(action, seconds, usage.ru_maxrss * 1024))
+        print(f"  {action}: {seconds:.1f} s, {usage.ru_maxrss / 1e6:.2f} GB", file=sys.stderr)
+        return here / "outputs"
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    # Whoever runs the steps knows the digests already; they are no part of a step's time.
+    digest = FileDigest.of(path)
+    return {"path": str(path), "sha256": digest.sha256, "size": digest.size}
+
+
+def tensor_shapes() -> dict[str, list[int]]:
+    hidden, intermediate = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    query = CONFIG["num_attention_heads"] * CONFIG["head_dim"]
+    key_value = CONFIG["num_key_value_heads"] * CONFIG["head_dim"]
+    shapes = {"model.embed_tokens.weight": [CONFIG["vocab_size"], hidden]}
+    for layer in range(CONFIG["num_hidden_layers"]):
+        here = f"model.layers.{layer}"
+        shapes |= {
+            f"{here}.input_layernorm.weight": [hidden],
+            f"{here}.mlp.down_proj.weight": [hidden, intermediate],
+            f"{here}.mlp.gate_proj.weight": [intermediate, hidden],
+            f"{here}.mlp.up_proj.weight": [intermediate, hidden],
+            f"{here}.post_attention_layernorm.weight": [hidden],
+            f"{here}.self_attn.k_norm.weight": [CONFIG["head_dim"]],
+            f"{here}.self_attn.k_proj.weight": [key_value, hidden],
+            f"{here}.self_attn.o_proj.weight": [hidden, query],
+            f"{here}.self_attn.q_norm.weight": [CONFIG["head_dim"]],
+            f"{here}.self_attn.q_proj.weight": [query, hidden],
+            f"{here}.self_attn.v_proj.weight": [key_value, hidden],
+        }
+    return {**shapes, "model.norm.weight": [hidden]}
+
+
+def write_checkpoint(folder: Path, dtype: str) -> None:
+    """Config and seeded weights: normal with deviation 0.02, norms around 1."""
+    folder.mkdir()
+    canonical_json.write(folder / "config.json", {**CONFIG, "dtype": dtype})
+    code = {"bfloat16": "BF16", "float16": "F16"}[dtype]
+    header, offset = {}, 0
+    for name, shape in tensor_shapes().items():
+        end = offset + 2 * int(np.prod(shape))
+        header[name] = {"dtype": code, "shape": shape, "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    random = np.random.Generator(np.random.Philox(SEED))
+    with (folder / "model.safetensors").open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for shape in tensor_shapes().values():
+            left, mean = int(np.prod(shape)), float(len(shape) == 1)
+            while left:
+                count = min(left, PIECE_ELEMENTS)
+                values = random.standard_normal(count, np.float32) * np.float32(0.02) + mean
+                stream.write(_two_bytes(values.astype(np.float32), dtype))
+                left -= count
+
+
+def _two_bytes(values: np.ndarray[Any, np.dtype[np.float32]], dtype: str) -> bytes:
+    if dtype == "float16":
+        return values.astype("<f2").tobytes()
+    # The upper half of a float32 is a bfloat16; cutting the rest is good enough for noise.
+    return (values.view(np.uint32) >> 16).astype("<u2").tobytes()
+
+
+def engine_parameters(profiles: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    pins = tomllib.loads(TOOLCHAIN.read_text(encoding="utf-8"))
+    toolchain = {key: pins[key] for key in ("product", "version", "libraries")}
+    return {
+        "toolchain": toolchain,
+        "profiles": list(profiles),
+        "compute_capabilities": COMPUTE_CAPABILITIES,
+    }
+
+
+def direct_path(folder: Path, checkpoint: Path, dtype: str) -> tuple[Way, FileDigest]:
+    path = Way(folder)
+    weights = checkpoint / "model.safetensors"
+    inputs = {"config": [checkpoint / "config.json"], "weights": [weights]}
+    verified = path.run("verify_checkpoint", inputs, {})
+    exported = path.run(
+        "export_direct",
+        {"config": [verified / "config.json"], "descriptor": [verified / "checkpoint.json"]},
+        {"task": "text-generation-with-past", "opset": 23, "dtype": dtype, "logits": "last"},
+    )
+    model = exported / "model"
+    os.link(weights, model / weights.name)
+    files = [model / "model.onnx", model / weights.name]
+    built = path.run("build_engine", {"model": files}, engine_parameters([PREFILL, DECODE]))
+    digest = FileDigest.of(built / "engine.plan")
+    (built / "engine.plan").unlink()
+    return path, digest
+
+
+def torch_path(folder: Path, checkpoint: Path, dtype: str) -> Way:
+    path = Way(folder)
+    weights = checkpoint / "model.safetensors"
+    inputs = {"config": [checkpoint / "config.json"], "weights": [weights]}
+    verified = path.run("verify_checkpoint", inputs, {})
+    exported = path.run(
+        "export_onnx",
+        {"config": [verified / "config.json"], "weights": [weights]},
+        {
+            "task": "text-generation",
+            "opset": 23,
+            "dtype": dtype,
+            "dynamic_axes": ["batch", "sequence"],
+        },
+    )
+    files = sorted((exported / "model").iterdir())
+    built = path.run("build_engine", {"model": files}, engine_parameters([NO_CACHE]))
+    (built / "engine.plan").unlink()
+    return path
+
+
+def measure(folder: Path, dtype: str, *, with_torch: bool) -> dict[str, Any]:
+    print(f"{dtype}: making the checkpoint", file=sys.stderr)
+    checkpoint = folder / "checkpoint"
+    write_checkpoint(checkpoint, dtype)
+    direct, plan = direct_path(folder / "direct", checkpoint, dtype)
+    _, again = direct_path(folder / "another/folder", checkpoint, dtype)
+    export = direct.step("export_direct")
+    results: dict[str, Any] = {
+        "dtype": dtype,
+        "direct": [asdict(step) for step in direct.steps],
+        "direct_seconds": direct.seconds,
+        "direct_peak_bytes": direct.peak_bytes,
+        "export_seconds": export.seconds,
+        "export_peak_bytes": export.peak_bytes,
+        "plan": asdict(plan),
+        "plan_bit_identical": plan == again,
+    }
+    if with_torch:
+        torch = torch_path(folder / "torch", checkpoint, dtype)
+        results |= {
+            "torch": [asdict(step) for step in torch.steps],
+            "torch_seconds": torch.seconds,
+            "torch_peak_bytes": torch.peak_bytes,
+            "times_faster_than_torch": torch.seconds / direct.seconds,
+        }
+    results["passed"] = passed(results)
+    return results
+
+
+def passed(results: Mapping[str, Any]) -> dict[str, bool]:
+    """Each bar that was measured: at most, but at least for the comparison with torch."""
+    verdicts = {
+        name: results[name] >= bar if name.startswith("times") else results[name] <= bar
+        for name, bar in BARS.items()
+        if name in results
+    }
+    return {**verdicts, "plan_bit_identical": results["plan_bit_identical"]}
+
+
+def table(measured: Sequence[Mapping[str, Any]]) -> str:
+    lines = [f"{'dtype':<10}{'path':<8}{'step':<20}{'seconds':>9}{'peak GB':>9}"]
+    for results in measured:
+        for way in ("direct", "torch"):
+            for step in results.get(way, ()):
+                lines.append(
+                    f"{results['dtype']:<10}{way:<8}{step['action']:<20}"
+                    f"{step['seconds']:>9.2f}{step['peak_bytes'] / 1e9:>9.2f}"
+                )
+            if way in results:
+                lines.append(
+                    f"{results['dtype']:<10}{way:<8}{'all':<20}"
+                    f"{results[f'{way}_seconds']:>9.2f}{results[f'{way}_peak_bytes'] / 1e9:>9.2f}"
+                )
+        lines.append(f"plan {results['plan']['sha256']}, {results['plan']['size']} bytes")
+        for name, verdict in results["passed"].items():
+            bar = f", bar {BARS[name]:g}" if name in BARS else ""
+            value = results[name] if isinstance(results[name], bool) else f"{results[name]:.4g}"
+            lines.append(f"  {'pass' if verdict else 'FAIL'}  {name} {value}{bar}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Full-size Qwen3 from checkpoint to engine.")
+    parser.add_argument(
+        "--dtype", nargs="+", default=["bfloat16", "float16"], choices=["bfloat16", "float16"]
+    )
+    parser.add_argument("--without-torch", action="store_true", help="the direct path only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--folder", type=Path, help="where to put the temporary folder (7 GB)")
+    given = parser.parse_args()
+    measured = []
+    for dtype in given.dtype:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            measured.append(measure(Path(folder), dtype, with_torch=not given.without_torch))
+    print(table(measured))
+    if given.json:
+        canonical_json.write(
+            given.json, {"processors": os.cpu_count(), "bars": BARS, "results": measured}
+        )
+    return 0 if all(all(results["passed"].values()) for results in measured) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
