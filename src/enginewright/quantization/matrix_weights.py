@@ -53,7 +53,7 @@ def find_matrix_weights(
         if tensor is None or len(tensor.dims) != 2 or tensor.data_type not in FLOAT_TYPES:
             continue
         weight = MatrixWeight(tensor, value, value in transposes)
-        reason = _reason_to_keep(weight, scheme, uses, is_head=id(node) in heads)
+        reason = _reason_to_keep(weight, scheme, uses, is_head=node.output[0] in heads)
         if reason:
             kept[tensor.name] = KeptWeight(tensor, reason)
         else:
@@ -75,15 +75,14 @@ def _uses(graph: GraphProto) -> Mapping[str, list[str]]:
     return uses
 
 
-def _output_heads(graph: GraphProto) -> set[int]:
-    """Nodes (by `id`) whose product is an output of the model, directly or through a Cast."""
+def _output_heads(graph: GraphProto) -> set[str]:
+    """Values that are an output of the model, directly or through a Cast."""
     outputs = {value.name for value in graph.output}
-    outputs |= {
+    return outputs | {
         node.input[0]
         for node in graph.node
         if node.op_type in ("Cast", "Identity") and node.output[0] in outputs
     }
-    return {id(node) for node in graph.node if node.output[0] in outputs}
 
 
 def _reason_to_keep(
