@@ -1,5 +1,7 @@
 """Versions and compute capabilities are integers, whatever they look like."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,10 +48,8 @@ def test_every_spelling_of_a_capability_is_the_same(major, minor, variant):
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_version_or_refused(text):
-    try:
+    with contextlib.suppress(InputError):
         assert Version.parse(text).text == text
-    except InputError:
-        pass
 
 
 @pytest.mark.parametrize(
