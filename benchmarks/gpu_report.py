@@ -99,7 +99,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     codes = {part: parts[part](arguments) for part in arguments.parts}
-    print("== " + ", ".join(f"{part} {'ok' if not code else code}" for part, code in codes.items()))
+    print("== " + ", ".join(f"{part} {code or 'ok'}" for part, code in codes.items()))
     sys.exit(1 if any(codes.values()) else 0)
 
 

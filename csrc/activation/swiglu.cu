@@ -20,7 +20,7 @@ __device__ void swiglu(const T* gate, const T* up, T* y, int64_t rows, int64_t c
   }
   const int64_t parts = swiglu_parts(columns, blockDim.x, kHeld);
   for (int64_t index = blockIdx.x; index < rows * parts; index += gridDim.x) {
-    const int64_t row = rows == 1 ? 0 : index / parts;
+    const int64_t row = rows == 1 ? 0 : divide(index, parts);
     swiglu_part<T, kHeld>(BlockThreads{}, gate + row * gate_stride, up + row * up_stride,
                           y + row * y_stride, columns, index - row * parts, parts);
   }

@@ -15,7 +15,7 @@ EW_HD float silu(float value) {
 }
 
 template <class T>
-EW_HD Packet swiglu(const Packet& gate, const Packet& up) {
+EW_HD Packet gated(const Packet& gate, const Packet& up) {
   Packet result;
   EW_UNROLL
   for (int word = 0; word < 4; ++word) {
@@ -46,7 +46,7 @@ EW_HD void swiglu_part(const Group& group, const T* gate, const T* up, T* y, int
   EW_UNROLL
   for (int k = 0; k < kHeld; ++k) {
     if (start + k * size < packets) {
-      store_packet(y, start + k * size, swiglu<T>(gates[k], ups[k]));
+      store_packet(y, start + k * size, gated<T>(gates[k], ups[k]));
     }
   }
   const int64_t done = packets * kPacketElements;
@@ -60,7 +60,7 @@ EW_HD void swiglu_part(const Group& group, const T* gate, const T* up, T* y, int
 EW_HD int64_t swiglu_parts(int64_t columns, int64_t threads, int held) {
   const int64_t packets = columns / kPacketElements;
   const int64_t a_part = threads * held;
-  return packets == 0 ? 1 : (packets + a_part - 1) / a_part;
+  return packets == 0 ? 1 : divide(packets + a_part - 1, a_part);
 }
 
 }  // namespace enginewright

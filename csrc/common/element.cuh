@@ -147,18 +147,18 @@ EW_HD uint32_t pack(float low, float high) {
 }
 
 #if defined(__CUDACC__)
-#define EW_MAY_ALIAS
+#define EW_PACKET alignas(16)
 #else
-#define EW_MAY_ALIAS __attribute__((may_alias))
+#define EW_PACKET __attribute__((aligned(16), may_alias))
 #endif
 
 // Eight 16-bit elements, moved by one 16-byte access. It may alias the elements it is made of.
-struct alignas(16) EW_MAY_ALIAS Packet {
+struct EW_PACKET Packet {
   uint32_t words[4];
 };
 
 // Four floats, likewise.
-struct alignas(16) EW_MAY_ALIAS FloatPacket {
+struct EW_PACKET FloatPacket {
   float values[4];
 };
 
@@ -178,6 +178,15 @@ template <class T>
 EW_HD void store_packet(T* elements, int64_t index, const Packet& packet) {
   static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
   reinterpret_cast<Packet*>(elements)[index] = packet;
+}
+
+// Rounded down, of numbers that are not negative. A device has no 64-bit division: where the numbers
+// are small, and they nearly always are, the 32-bit one is several times faster.
+EW_HD int64_t divide(int64_t numerator, int64_t denominator) {
+  if (((numerator | denominator) >> 32) == 0) {
+    return static_cast<uint32_t>(numerator) / static_cast<uint32_t>(denominator);
+  }
+  return numerator / denominator;
 }
 
 EW_HD float reciprocal_sqrt(float value) {

@@ -16,7 +16,7 @@ __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
   const int64_t step = int64_t{gridDim.x} * blockDim.z;
   for (int64_t token = int64_t{blockIdx.x} * blockDim.z + threadIdx.z;
        token < batch * sequence; token += step) {
-    const int64_t item = token / sequence;
+    const int64_t item = divide(token, sequence);
     const int64_t index = token - item * sequence;
     const int64_t angle = (positions ? positions[token] : index) * (rotary_dimension / 2);
     rotary_token<T, kInterleaved>(

@@ -13,10 +13,12 @@ _PATTERNS = (
     ),
     # gcc: path:12:10: fatal error: message
     re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<what>.+)$"),
-    # gcc, for an #error of a header: path:12:2: error: #error ...
+    # the tools themselves: ptxas error : message
     re.compile(r"^(?P<tool>ptxas|nvcc|nvlink)\s+(?:error|fatal)\s*: (?P<what>.+)$"),
 )
 _EXCERPT = 8
+# One mistake in a header can cause hundreds of errors; the first ones matter.
+_AT_MOST = 20
 
 
 def compiler_problems(output: str, source: str) -> list[Problem]:
@@ -36,6 +38,13 @@ def compiler_problems(output: str, source: str) -> list[Problem]:
                 problems.append(problem)
             break
     if problems:
-        return problems
+        return _first(problems, source)
     tail = "\n".join(output.strip().splitlines()[-_EXCERPT:])
     return [Problem("the CUDA compiler failed", source, actual=tail or "no output")]
+
+
+def _first(problems: list[Problem], source: str) -> list[Problem]:
+    more = len(problems) - _AT_MOST
+    if more <= 0:
+        return problems
+    return [*problems[:_AT_MOST], Problem(f"and {more} more errors", source)]
