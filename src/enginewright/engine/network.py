@@ -97,25 +97,29 @@ def parse(
     network = builder.create_network(flags)
     parser = trt.OnnxParser(network, logger)
     if not parser.parse_from_file(str(model)):
-        problems = [
-            _problem(model, parser.get_error(index)) for index in range(parser.num_errors)
-        ] or [Problem("the builder cannot read the model", str(model), actual=_joined(log))]
-        raise InputError(problems)
+        errors = [parser.get_error(index) for index in range(parser.num_errors)]
+        problems = [_node_problem(model, error) for error in errors if error.node_operator()]
+        raise InputError(problems or _model_problem(model, log))
     return ParsedNetwork(network, parser, signature)
 
 
-def _joined(log: BuilderLog) -> str:
-    return "; ".join(log.errors) or "no message"
+def _model_problem(model: Path, log: BuilderLog) -> Problem:
+    """Not the fault of a node, such as weights that are not there; the log has the reasons."""
+    reasons = "; ".join(" ".join(message.split()) for message in log.errors)
+    return Problem(
+        "the builder cannot read the model",
+        str(model),
+        "a graph with all of its external data beside it",
+        reasons or "no message",
+    )
 
 
-def _problem(model: Path, error: Any) -> Problem:
+def _node_problem(model: Path, error: Any) -> Problem:
     operator, name = error.node_operator(), error.node_name()
-    if not operator:
-        return Problem("the builder cannot read the model", str(model), actual=error.desc())
     node = f"node {error.node()} `{name}`" if name else f"node {error.node()} (without a name)"
     return Problem(
         f"the builder does not take operator `{operator}`",
         f"{model}, {node}",
         "an operator and attributes that the product supports",
-        f"{error.desc()} ({error.func()})",
+        f"{' '.join(error.desc().split())} ({error.func()})",
     )

@@ -92,7 +92,13 @@ class OnnxModel:
             value.name: self._feed(value, input_ids, attention_mask, past or {})
             for value in self.session.get_inputs()
         }
-        results = self.session.run(None, feeds)
+        try:
+            results = self.session.run(None, feeds)
+        except Exception as error:  # the library's exceptions have no common base class
+            shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in feeds.items())
+            raise InputError(
+                Problem("ONNX Runtime cannot run the model", f"inputs {shapes}", actual=str(error))
+            ) from error
         return dict(zip(self.output_names, results, strict=True))
 
     def _feed(self, value: Any, ids: Array, mask: Array, past: dict[str, Array]) -> Array:

@@ -56,7 +56,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6f}" if isinstance(value, float) else str(value)
+    return f"{value:.8f}" if isinstance(value, float) else str(value)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
