@@ -18,9 +18,12 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     build_request = BuildRequest.decode(request.parameters)
     files = request.files("model")
     model = find_model([file.path for file in files])
-    for file in files:
-        file.verify()
-    return build(build_request, model, outputs / "engine.plan").to_json()
+
+    def verify_inputs() -> None:
+        for file in files:
+            file.verify()
+
+    return build(build_request, model, outputs / "engine.plan", verify_inputs).to_json()
 
 
 if __name__ == "__main__":

@@ -7,18 +7,25 @@ builds in one process. So one process makes one build.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from enginewright.engine import libraries, profile_resolution
+from enginewright.engine.builder_config import (
+    add_profile,
+    check_compute_capabilities,
+    configure,
+)
 from enginewright.engine.builder_log import BuilderLog
 from enginewright.engine.network import ParsedNetwork, parse
 from enginewright.engine.onnx_signature import OnnxSignature
 from enginewright.engine.optimization_profile import OptimizationProfile
-from enginewright.engine.options import CURRENT, BuildOptions, BuildRequest, Toolchain
+from enginewright.engine.options import BuildOptions, BuildRequest, Toolchain
 from enginewright.engine.progress_monitor import PhaseTracker, monitor, report_progress
 from enginewright.engine.tensor import EngineTensor
 from enginewright.errors import InputError, Problem, raise_if_any
@@ -58,17 +65,58 @@ class BuiltEngine:
         }
 
 
-def build(request: BuildRequest, model: Path, plan: Path) -> BuiltEngine:
+@dataclass(frozen=True)
+class _Serialized:
+    memory: Any
+    """The library's buffer; several gigabytes, so it is never copied."""
+    tensors: tuple[EngineTensor, ...]
+    profiles: tuple[OptimizationProfile, ...]
+    warnings: tuple[str, ...]
+
+
+def build(
+    request: BuildRequest, model: Path, plan: Path, verify_inputs: Callable[[], None]
+) -> BuiltEngine:
     """Build the engine of `model` into the file `plan`.
 
-    Raises `InputError` for every user mistake, for a library other than the toolchain's, and for
-    what the builder refuses; then there is no plan.
+    `verify_inputs` raises `InputError` when the files at hand are not the promised ones; like the
+    hashes of the libraries, it is worked out while the builder runs. Raises `InputError` for that,
+    for every user mistake, for a library other than the toolchain's, and for what the builder
+    refuses; then there is no plan.
     """
-    toolchain, options = request.toolchain, request.options
+    toolchain = request.toolchain
     trt = toolchain.product.load()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        verified = pool.submit(verify_inputs)
+        listed = pool.submit(libraries.list_libraries, toolchain.product)
+        try:
+            serialized = _serialize(trt, request, model)
+        except InputError:
+            verified.result()  # what the builder made of a damaged file is no news
+            raise
+        verified.result()
+        # Every library that took part is mapped now; some may have come during the build.
+        loaded = libraries.list_libraries(toolchain.product, known=listed.result())
+        raise_if_any(libraries.compare(toolchain.libraries, loaded))
+        view = memoryview(serialized.memory)
+        digest = pool.submit(lambda: hashlib.sha256(view).hexdigest())
+        plan.write_bytes(view)
+        return BuiltEngine(
+            FileDigest(digest.result(), view.nbytes),
+            toolchain.product.name,
+            libraries.loaded_version(toolchain.product),
+            serialized.tensors,
+            serialized.profiles,
+            request.options,
+            loaded,
+            serialized.warnings,
+        )
+
+
+def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
     signature = OnnxSignature.read(model)
-    problems = check_version(toolchain)
-    problems += check_compute_capabilities(trt, toolchain, options)
+    problems = check_version(request.toolchain)
+    problems += check_compute_capabilities(trt, request.toolchain, request.options)
     problems += profile_resolution.check(signature.inputs, request.profiles)
     raise_if_any(problems)
 
@@ -77,30 +125,15 @@ def build(request: BuildRequest, model: Path, plan: Path) -> BuiltEngine:
     builder = trt.Builder(logger)
     parsed = parse(trt, builder, logger, log, model, signature)
     profiles = resolve_profiles(parsed, request)
-    config = configure(trt, builder, options)
+    config = configure(trt, builder, request.options)
     for profile in profiles:
         add_profile(builder, config, profile)
     _refuse(log)
     config.progress_monitor = monitor(trt, PhaseTracker(report_progress, time.monotonic))
-    serialized = builder.build_serialized_network(parsed.network, config)
-    if serialized is None or log.errors:
+    memory = builder.build_serialized_network(parsed.network, config)
+    if memory is None or log.errors:
         _refuse(log, "the builder gave no plan and no message")
-
-    # After the build, when every library that takes part has been loaded.
-    loaded = libraries.list_libraries(toolchain.product)
-    raise_if_any(libraries.compare(toolchain.libraries, loaded))
-    plan.write_bytes(memoryview(serialized))
-    version = libraries.loaded_version(toolchain.product)
-    return BuiltEngine(
-        FileDigest.of(plan),
-        toolchain.product.name,
-        version,
-        parsed.tensors(),
-        profiles,
-        options,
-        loaded,
-        log.warnings,
-    )
+    return _Serialized(memory, parsed.tensors(), profiles, log.warnings)
 
 
 def check_version(toolchain: Toolchain) -> list[Problem]:
@@ -113,36 +146,6 @@ def check_version(toolchain: Toolchain) -> list[Problem]:
     return [Problem(what, "toolchain.version", toolchain.version, version, fix)]
 
 
-def compute_capability_names(trt: Any) -> dict[str, str]:
-    """`8.6` -> `SM86` for each target of the loaded product, and `current` -> `CURRENT`."""
-    names = {CURRENT: "CURRENT"}
-    for member in trt.ComputeCapability.__members__:
-        if member.startswith("SM"):
-            names[f"{member[2:-1]}.{member[-1]}"] = member
-    return names
-
-
-def check_compute_capabilities(
-    trt: Any, toolchain: Toolchain, options: BuildOptions
-) -> list[Problem]:
-    """One problem for each target that the loaded product does not have."""
-    if not toolchain.product.has_compute_capabilities:
-        return []
-    valid = compute_capability_names(trt)
-    return [
-        Problem(
-            f"{toolchain.product.name} {toolchain.version} does not support compute capability "
-            f"{capability}",
-            "compute_capabilities",
-            "one of " + ", ".join(valid),
-            capability,
-            "remove it; GPUs of this compute capability need another product",
-        )
-        for capability in options.compute_capabilities
-        if capability not in valid
-    ]
-
-
 def resolve_profiles(
     parsed: ParsedNetwork, request: BuildRequest
 ) -> tuple[OptimizationProfile, ...]:
@@ -152,56 +155,6 @@ def resolve_profiles(
     problems += profile_resolution.check_values(parsed.shape_tensors(), request.profiles)
     raise_if_any(problems)
     return tuple(profile_resolution.resolve(inputs, profile) for profile in request.profiles)
-
-
-def configure(trt: Any, builder: Any, options: BuildOptions) -> Any:
-    """A builder configuration with `options`; what is `None` stays as the product has it."""
-    config = builder.create_builder_config()
-    names = compute_capability_names(trt)
-    config.num_compute_capabilities = len(options.compute_capabilities)
-    for index, capability in enumerate(options.compute_capabilities):
-        target = trt.ComputeCapability.__members__[names[capability]]
-        config.set_compute_capability(target, index)
-    numbers = {
-        "builder_optimization_level": options.optimization_level,
-        "l2_limit_for_tiling": options.l2_limit_for_tiling,
-        "max_aux_streams": options.max_aux_streams,
-        "max_num_tactics": options.max_num_tactics,
-        "avg_timing_iterations": options.avg_timing_iterations,
-    }
-    choices = {
-        "tiling_optimization_level": (
-            trt.TilingOptimizationLevel,
-            options.tiling_optimization_level,
-        ),
-        "engine_capability": (trt.EngineCapability, options.engine_capability),
-        "runtime_platform": (trt.RuntimePlatform, options.runtime_platform),
-        "profiling_verbosity": (trt.ProfilingVerbosity, options.profiling_verbosity),
-    }
-    for name, number in numbers.items():
-        if number is not None:
-            setattr(config, name, number)
-    for name, (enum, choice) in choices.items():
-        if choice is not None:
-            setattr(config, name, enum.__members__[choice.upper()])
-    for pool, limit in options.memory_pool_limits.items():
-        config.set_memory_pool_limit(trt.MemoryPoolType.__members__[pool.upper()], limit)
-    flags = {**options.builder_flags}
-    if options.weight_streaming:
-        flags["weight_streaming"] = True
-    for flag, enabled in sorted(flags.items()):
-        change = config.set_flag if enabled else config.clear_flag
-        change(trt.BuilderFlag.__members__[flag.upper()])
-    return config
-
-
-def add_profile(builder: Any, config: Any, profile: OptimizationProfile) -> None:
-    native = builder.create_optimization_profile()
-    for tensor, (low, best, high) in profile.shapes.items():
-        native.set_shape(tensor, low, best, high)
-    for tensor, (low, best, high) in profile.values.items():
-        native.set_shape_input(tensor, low, best, high)
-    config.add_optimization_profile(native)
 
 
 def _refuse(log: BuilderLog, without_message: str = "") -> None:

@@ -27,9 +27,16 @@ def product_paths(product: Product) -> dict[str, Path]:
     return {path.name: path for path in paths if path.name.startswith(product.library_prefixes)}
 
 
-def list_libraries(product: Product) -> dict[str, str]:
-    """File name -> sha256 of each mapped library of `product`: the table of a toolchain file."""
-    return {name: FileDigest.of(path).sha256 for name, path in product_paths(product).items()}
+def list_libraries(product: Product, known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """File name -> sha256 of each mapped library of `product`: the table of a toolchain file.
+
+    Names in `known` keep the hash that they have there.
+    """
+    hashes = dict(known or {})
+    for name, path in product_paths(product).items():
+        if name not in hashes:
+            hashes[name] = FileDigest.of(path).sha256
+    return dict(sorted(hashes.items()))
 
 
 def compare(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[Problem]:
