@@ -74,7 +74,8 @@ def install_pants(lock, home):
     # No hashes here: where an index has no wheel for this host, one was just built from the source
     # whose hash the lock has.
     files = sorted(str(wheel) for wheel in wheels.glob("*.whl"))
-    run("installing Pants", [*pip, "install", "--no-index", "--no-deps", *files], environment)
+    install = ["install", "--no-index", "--no-deps", "--no-compile"]
+    run("installing Pants", [*pip, *install, *files], environment)
     return wheels
 
 
