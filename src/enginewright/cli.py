@@ -23,6 +23,7 @@ from enginewright.doctor import report as doctor_report
 from enginewright.doctor.engine_facts import read_engine
 from enginewright.doctor.finding import Diagnosis, diagnose
 from enginewright.doctor.messages import explain, read_log
+from enginewright.doctor.tensorrt_llm import engine_config_findings, is_tensorrt_llm_engine
 from enginewright.doctor.walk import examine, lost_inside
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.host import nvml
@@ -71,6 +72,10 @@ def run_collect(options: argparse.Namespace) -> int:
 
 def run_doctor(options: argparse.Namespace) -> int:
     host = host_of(options.bundle)
+    if options.engine and is_tensorrt_llm_engine(options.engine):
+        config = canonical_json.read_object(options.engine / "config.json")
+        diagnosis = diagnose(engine_config_findings(config, options.tensorrt_llm))
+        return show_diagnosis(options, diagnosis)
     engine = read_engine(options.engine) if options.engine else None
     if options.log:
         diagnosis = Diagnosis(tuple(explain(read_log(options.log), host)), None)
@@ -79,6 +84,10 @@ def run_doctor(options: argparse.Namespace) -> int:
     if options.outside:
         hidden = lost_inside(host_of(options.outside), host)
         diagnosis = diagnose([*diagnosis.findings, *hidden], diagnosis.summary)
+    return show_diagnosis(options, diagnosis)
+
+
+def show_diagnosis(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
     if options.json:
         sys.stdout.write(canonical_json.dumps(diagnosis.to_json()))
     elif options.log and not diagnosis.findings:
@@ -182,6 +191,11 @@ def parser() -> argparse.ArgumentParser:
         "--outside", type=Path, metavar="FILE", help="bundle of the host around this container"
     )
     command.add_argument("--tensor-parallel", type=int, metavar="N")
+    command.add_argument(
+        "--tensorrt-llm",
+        metavar="RELEASE",
+        help="the server's release, for an engine of that product",
+    )
     command.add_argument("--json", action="store_true")
 
     command = add("compat", run_compat, "show a row of a compatibility table, or a table's keys")

@@ -7,9 +7,16 @@ config.json that TensorRT-LLM writes beside an engine since release 0.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from enginewright.doctor.finding import Finding, Link, Severity
+
+
+def is_tensorrt_llm_engine(folder: Path) -> bool:
+    """Whether the folder is an engine of TensorRT-LLM and not one of this project's packages."""
+    return (folder / "config.json").is_file() and not (folder / "engine.json").is_file()
+
 
 _FIX = "use one TensorRT-LLM release for building and serving, or build the engine again"
 

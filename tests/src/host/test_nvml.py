@@ -50,7 +50,7 @@ class FakePynvml:
     def _shutdown(self):
         self.shut_down = True
 
-    def _mig(self, handle, index):
+    def _mig(self, _, index):
         if index > 1:
             raise NotSupportedError
         return 100 + index
