@@ -28,7 +28,7 @@ class ExtensionCompiler:
 
     def compile(self, name: str, sources: tuple[Path, ...], outputs: Path) -> Path:
         """Write the module `name` into `outputs`; raise `InputError` for errors in the sources."""
-        module = outputs / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+        module = outputs / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
         command = [
             self.host_compiler.path,
             "-shared",

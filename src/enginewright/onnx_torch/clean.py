@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
@@ -14,8 +15,9 @@ def clean(model: ir.Model, wrapper: str = "model.") -> None:
 
     Afterwards initializers have the names of the checkpoint's tensors (`wrapper` is the prefix
     that the exported module added), equal ones exist once, none is unused, and stack traces,
-    versions, doc strings and shapes of inner values are gone.
+    versions and doc strings are gone.
     """
+    _share_tied_weights(model.graph)
     _name_transposed_weights(model.graph)
     passes = ir.passes.Sequential(
         common.RemoveUnusedNodesPass(),
@@ -33,7 +35,42 @@ def clean(model: ir.Model, wrapper: str = "model.") -> None:
     model.metadata_props.clear()
     model.meta.clear()
     model.graph.name = "main"
-    _forget_inner_shapes(model.graph)
+    values = [value for node in model.graph.all_nodes() for value in node.outputs]
+    for value in [*model.graph.inputs, *model.graph.initializers.values(), *values]:
+        _forget_notes(value)
+
+
+def _share_tied_weights(graph: ir.Graph) -> None:
+    """Where the exporter folded the transpose of an embedding into a copy, transpose it again.
+
+    It does so for the output layer of a model with tied embeddings, when they are small.
+    """
+    embeddings = [
+        value
+        for value in graph.initializers.values()
+        if any(user.node.op_type == "Gather" and user.idx == 0 for user in value.uses())
+    ]
+    for value in list(graph.initializers.values()):
+        users = list(value.uses())
+        if len(users) != 1 or users[0].node.op_type != "MatMul":
+            continue
+        original = next((item for item in embeddings if _is_transposed(value, item)), None)
+        if original is not None:
+            transpose = ir.node("Transpose", [original], {"perm": [1, 0]})
+            transpose.outputs[0].name = f"{original.name}.transposed"
+            graph.insert_before(users[0].node, transpose)
+            users[0].node.replace_input_with(users[0].idx, transpose.outputs[0])
+
+
+def _is_transposed(value: ir.Value, original: ir.Value) -> bool:
+    one, two = value.const_value, original.const_value
+    if one is None or two is None or len(one.shape) != 2 or one.dtype != two.dtype:
+        return False
+    if list(one.shape) != list(reversed(two.shape.numpy())):
+        return False
+    # Compared as bytes: numpy has no equality for every type of ONNX.
+    transposed = np.ascontiguousarray(two.numpy().T)
+    return transposed.tobytes() == np.ascontiguousarray(one.numpy()).tobytes()
 
 
 def _name_transposed_weights(graph: ir.Graph) -> None:
@@ -53,9 +90,10 @@ def _name_transposed_weights(graph: ir.Graph) -> None:
                 value.name = name
 
 
-def _forget_inner_shapes(graph: ir.Graph) -> None:
-    outputs = set(graph.outputs)
-    for node in graph.all_nodes():
-        for value in node.outputs:
-            if value not in outputs:
-                value.shape, value.type = None, None
+def _forget_notes(value: ir.Value) -> None:
+    value.metadata_props.clear()
+    value.meta.clear()
+    value.doc_string = None
+    if value.const_value is not None:
+        value.const_value.metadata_props.clear()
+        value.const_value.doc_string = None

@@ -40,5 +40,7 @@ def write_model(model: ir.Model, path: Path) -> onnx.ModelProto:
                 base_dir=path.parent,
             )
     proto = ir.to_proto(model)
+    # Shapes of inner values have symbols of the exporter's own; every reader infers them anew.
+    del proto.graph.value_info[:]
     path.write_bytes(proto.SerializeToString(deterministic=True))
     return proto

@@ -97,6 +97,8 @@ def estimate(config: Config, request: SizeRequest) -> dict[str, Any]:
     """
     weights = weight_sizes(config, request.dtype, request.quantization)
     engine = weights.bytes + PLAN_OVERHEAD_BYTES
+    if any(shape.tokens == 1 for shape in request.profiles) and len(request.profiles) > 1:
+        engine += weights.repacked_bytes
     with_past = request.task in TASKS_WITH_PAST
     profiles = []
     for shape in request.profiles:

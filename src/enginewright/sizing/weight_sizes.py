@@ -37,6 +37,9 @@ class WeightSizes:
     bytes: int
     """As stored in the engine."""
     matrix_bytes: int
+    repacked_bytes: int
+    """What a plan stores a second time when one of several profiles is for a single token: matrices
+    that read the hidden state, unless quantized (seen with TensorRT for RTX 1.7.1)."""
 
 
 def weight_sizes(config: Config, dtype: str, quantization: Quantization | None) -> WeightSizes:
@@ -52,14 +55,17 @@ def weight_sizes(config: Config, dtype: str, quantization: Quantization | None) 
             )
         )
     element = DTYPE_BYTES[dtype]
-    embedding = matrix = vector = matrix_bytes = 0
+    embedding = matrix = vector = matrix_bytes = repacked = 0
     for name, shape in layout.required.items():
         count = math.prod(shape)
         if len(shape) < 2:
             vector += count
         elif ".layers." in name or name.startswith(("layers.", "encoder.layer.")):
             matrix += count
-            matrix_bytes += _matrix_bytes(name, shape, element, quantization)
+            stored = _matrix_bytes(name, shape, element, quantization)
+            matrix_bytes += stored
+            if stored == count * element and not name.endswith("down_proj.weight"):
+                repacked += stored
         else:
             embedding += count
     return WeightSizes(
@@ -69,6 +75,7 @@ def weight_sizes(config: Config, dtype: str, quantization: Quantization | None) 
         vector,
         (embedding + vector) * element + matrix_bytes,
         matrix_bytes,
+        repacked,
     )
 
 

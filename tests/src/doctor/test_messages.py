@@ -205,6 +205,21 @@ def test_row_05_the_newer_wording():
     assert finding.seen == "262144 tokens need 24.0 GiB of KV cache, 3.18 GiB are left"
 
 
+def test_row_08_a_provider_that_fell_back_is_an_error_though_the_session_runs():
+    finding = the_finding(
+        "[W:onnxruntime:Default] Failed to create CUDAExecutionProvider. Require cuDNN 9.*"
+    )
+    assert finding.severity == Severity.ERROR
+    assert "session.get_providers()" in finding.fix
+
+
+def test_row_30_a_replaced_timing_cache_is_a_finding():
+    finding = the_finding("[W] Timing cache of another device: using a fresh timing cache")
+    assert finding.code == "log.fresh-timing-cache"
+    assert finding.severity == Severity.WARNING
+    assert "need not choose the same kernels" in finding.why
+
+
 def test_row_18_each_code_has_its_own_diagnosis():
     findings = explain(["Error 802: x", "Error 803: x", "Error 804: x"])
     assert len({finding.why for finding in findings}) == 3
