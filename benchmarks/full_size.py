@@ -81,6 +81,8 @@ BARS = {
 class Step:
     action: str
     seconds: float
+    processor_seconds: float
+    """Of all threads: more than `seconds` on an idle host, not much more on a loaded one."""
     peak_bytes: int
 
 
@@ -124,8 +126,9 @@ class Way:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             sys.exit(f"{action} failed:\n{(here / 'log').read_text(errors='replace')[-4000:]}")
+        processor = usage.ru_utime + usage.ru_stime
         # Linux counts in KiB.
-        self.steps.append(Step(action, seconds, usage.ru_maxrss * 1024))
+        self.steps.append(Step(action, seconds, processor, usage.ru_maxrss * 1024))
         print(f"  {action}: {seconds:.1f} s, {usage.ru_maxrss / 1e6:.2f} GB", file=sys.stderr)
         return here / "outputs"
 
@@ -280,18 +283,21 @@ def passed(results: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def table(measured: Sequence[Mapping[str, Any]]) -> str:
-    lines = [f"{'dtype':<10}{'path':<8}{'step':<20}{'seconds':>9}{'peak GB':>9}"]
+    lines = [f"{'dtype':<10}{'path':<8}{'step':<20}{'seconds':>9}{'CPU s':>9}{'peak GB':>9}"]
     for results in measured:
         for way in ("direct", "torch"):
             for step in results.get(way, ()):
                 lines.append(
                     f"{results['dtype']:<10}{way:<8}{step['action']:<20}"
-                    f"{step['seconds']:>9.2f}{step['peak_bytes'] / 1e9:>9.2f}"
+                    f"{step['seconds']:>9.2f}{step['processor_seconds']:>9.2f}"
+                    f"{step['peak_bytes'] / 1e9:>9.2f}"
                 )
             if way in results:
+                processor = sum(step["processor_seconds"] for step in results[way])
                 lines.append(
                     f"{results['dtype']:<10}{way:<8}{'all':<20}"
-                    f"{results[f'{way}_seconds']:>9.2f}{results[f'{way}_peak_bytes'] / 1e9:>9.2f}"
+                    f"{results[f'{way}_seconds']:>9.2f}{processor:>9.2f}"
+                    f"{results[f'{way}_peak_bytes'] / 1e9:>9.2f}"
                 )
         lines.append(f"plan {results['plan']['sha256']}, {results['plan']['size']} bytes")
         for name, verdict in results["passed"].items():
