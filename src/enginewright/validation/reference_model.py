@@ -36,9 +36,8 @@ class ReferenceModel:
         auto: Any = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            for path in (config, *weights):
-                target = "config.json" if path == config else path.name
-                (folder / target).symlink_to(path.resolve())
+            for name_there, path in _standard_names(config, weights).items():
+                (folder / name_there).symlink_to(path.resolve())
             try:
                 module, information = auto.from_pretrained(
                     folder,
@@ -77,3 +76,10 @@ class ReferenceModel:
         if normalize:
             states = torch.nn.functional.normalize(states, dim=-1)
         return np.asarray(states.numpy())
+
+
+def _standard_names(config: Path, weights: tuple[Path, ...]) -> dict[str, Path]:
+    """The files under the names that transformers looks for; an index names its shards itself."""
+    if len(weights) == 1:
+        return {"config.json": config, "model.safetensors": weights[0]}
+    return {"config.json": config, **{path.name: path for path in weights}}

@@ -191,6 +191,33 @@ def test_another_process_in_another_folder_gives_the_same_bytes(
     assert again.result == built.result
 
 
+PLAIN = """
+import sys
+import tensorrt_rtx as trt
+
+logger = trt.Logger(trt.Logger.ERROR)
+builder = trt.Builder(logger)
+network = builder.create_network(0)
+parser = trt.OnnxParser(network, logger)
+assert parser.parse_from_file(sys.argv[1])
+config = builder.create_builder_config()
+config.num_compute_capabilities = 1
+config.set_compute_capability(trt.ComputeCapability.SM89, 0)
+profile = builder.create_optimization_profile()
+profile.set_shape("x", (1, 1, 4), (1, 4, 4), (2, 8, 4))
+config.add_optimization_profile(profile)
+with open(sys.argv[2], "wb") as plan:
+    plan.write(builder.build_serialized_network(network, config))
+"""
+
+
+def test_the_plan_is_the_one_that_a_plain_script_builds(built: Ran, tmp_path: Path) -> None:
+    model = built.outputs.parent / "model" / "model.onnx"
+    plan = tmp_path / "plain.plan"
+    subprocess.run([sys.executable, "-c", PLAIN, str(model), str(plan)], check=True, timeout=120)
+    assert plan.read_bytes() == built.plan
+
+
 def test_each_compute_capability_gives_other_bytes(
     built: Ran, toolchain: dict[str, Any], tmp_path: Path
 ) -> None:
