@@ -1,0 +1,59 @@
+"""Step: replace subgraphs of an ONNX model by operators that have kernels of their own.
+
+Inputs: `model` (one `.onnx` file; its external data may come along and is not opened).
+Parameters: `plugins` (names, see `plugins.replace.OPERATORS`) and `mode` (`kernel` or `inline`).
+Outputs: `model/model.onnx`. It names the same external data as the input did; the result lists
+those files, which belong beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.errors import InputError, Problem
+from enginewright.onnx_files import find_model
+from enginewright.plugins.operator import DOMAIN, DOMAIN_VERSION
+from enginewright.plugins.replace import replace_subgraphs
+from enginewright.progress import report
+
+
+def run(request: ActionRequest, outputs: Path) -> Result:
+    path = find_model([file.path for file in request.files("model")])
+    plugins = request.parameters.get("plugins", [])
+    mode = request.parameters.get("mode", "kernel")
+    model = onnx.load(str(path), load_external_data=False)
+    report("replace_subgraphs", f"{', '.join(plugins)} in {path.name}")
+    try:
+        model, replaced = replace_subgraphs(model, plugins, mode, path.name)
+    except onnx.checker.ValidationError as error:
+        raise InputError(Problem("not a valid ONNX model", path.name, actual=str(error))) from error
+    folder = outputs / "model"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    return {
+        "model": "model/model.onnx",
+        "external_data": _external_files(model),
+        "mode": mode,
+        "domain": {"name": DOMAIN, "version": DOMAIN_VERSION} if mode == "kernel" else None,
+        "replaced": [one.to_json() for one in replaced],
+    }
+
+
+def _external_files(model: onnx.ModelProto) -> list[str]:
+    return sorted(
+        {
+            entry.value
+            for tensor in model.graph.initializer
+            if tensor.data_location == TensorProto.EXTERNAL
+            for entry in tensor.external_data
+            if entry.key == "location"
+        }
+    )
+
+
+if __name__ == "__main__":
+    main(run)
