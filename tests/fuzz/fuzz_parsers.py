@@ -1,10 +1,10 @@
 """Fuzz everything that reads files of strangers, with atheris.
 
-    PYTHONPATH=src python tests/fuzz/fuzz_parsers.py TARGET -atheris_runs=100000 [CORPUS_FOLDER]
+    PYTHONPATH=src python tests/fuzz/fuzz_parsers.py TARGET -max_total_time=60 [CORPUS]
 
-Each target gets bytes and may raise the errors that its reader promises, nothing else. Options after
-the target are libFuzzer's; `-timeout=5 -rss_limit_mb=1024` make a hang or a bomb a failure. Without
-a target the names are printed. docs/cases.md says how many inputs were run.
+Each target gets bytes and may raise the errors that its reader promises, nothing else. Options
+after the target are libFuzzer's; `-timeout=5 -rss_limit_mb=1024` make a hang or a bomb a
+failure. Without a target the names are printed. docs/cases.md says how many inputs were run.
 """
 
 from __future__ import annotations

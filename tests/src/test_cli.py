@@ -1,4 +1,4 @@
-"""The command line: exit codes, JSON, and nothing but InputError's text for what the user can fix."""
+"""The command line: exit codes, JSON, and plain text for what the user can fix."""
 
 from __future__ import annotations
 

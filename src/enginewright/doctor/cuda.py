@@ -14,7 +14,12 @@ CONSUMER_NAMES = ("GeForce", "TITAN")
 
 def cuda_findings(host: Host) -> list[Finding]:
     """Findings about runtime libraries and toolkits."""
-    return [*_runtimes(host), *_toolkits(host), *_compatibility_library(host)]
+    return [
+        *_runtimes(host),
+        *_toolkits(host),
+        *_compatibility_library(host),
+        *_wheel_majors(host),
+    ]
 
 
 def driver_version(host: Host) -> str | None:
@@ -74,6 +79,25 @@ def _runtimes(host: Host) -> list[Finding]:
             release = ".".join(fields[:2]) if len(fields) > 1 else f"{release}.0"
         findings += _old_driver(host, library.path, release, Severity.ERROR)
     return findings
+
+
+def _wheel_majors(host: Host) -> list[Finding]:
+    """Python packages with runtimes of several CUDA majors: one of them was locked for another."""
+    runtimes = [item for item in host.wheel_libraries if item.soname.startswith("libcudart.so.")]
+    if len({item.soname.split(".")[2] for item in runtimes}) < 2:
+        return []
+    return [
+        Finding(
+            "cuda.wheel-majors",
+            Link.CUDA,
+            Severity.WARNING,
+            "runtimes of several CUDA majors in one Python: "
+            + ", ".join(item.path for item in runtimes),
+            "packages that were built for different majors do not share memory or libraries; one "
+            "of them fails with `libcudart.so.N: cannot open shared object file` elsewhere",
+            "lock all packages for one CUDA major",
+        )
+    ]
 
 
 def _toolkits(host: Host) -> list[Finding]:

@@ -7,7 +7,7 @@ import re
 
 from enginewright.host import ld_cache
 from enginewright.host.fact import Fact, known, unknown
-from enginewright.host.model import Library, Toolkit
+from enginewright.host.model import Library, Toolkit, WheelLibrary
 from enginewright.host.sources import Source, UnavailableError, read_text
 
 NAMES = (
@@ -62,6 +62,25 @@ def loaded_libraries(source: Source) -> tuple[Library, ...]:
     return tuple(_library(source, soname, copies[soname]) for soname in sorted(copies))
 
 
+def wheel_libraries(source: Source) -> tuple[WheelLibrary, ...]:
+    """CUDA libraries under `nvidia/PACKAGE/lib` of the folders that Python imports from."""
+    found = []
+    for folder in source.python_paths():
+        base = posixpath.join(folder, "nvidia")
+        for package in _names(source, base):
+            for name in _names(source, f"{base}/{package}/lib"):
+                if _wanted(name):
+                    found.append(WheelLibrary(name, f"{base}/{package}/lib/{name}"))
+    return tuple(sorted(found, key=lambda item: (item.soname, item.path)))
+
+
+def _names(source: Source, folder: str) -> tuple[str, ...]:
+    try:
+        return source.list_directory(folder)
+    except UnavailableError:
+        return ()
+
+
 def _wanted(soname: str) -> bool:
     match = _SONAME.fullmatch(soname)
     return bool(match) and match is not None and match[1] in NAMES
@@ -77,11 +96,7 @@ def _cache(source: Source) -> dict[str, list[str]]:
 def _add_folder(
     source: Source, folder: str, found_by: str, copies: dict[str, list[tuple[str, str]]]
 ) -> None:
-    try:
-        names = source.list_directory(folder)
-    except UnavailableError:
-        return
-    for name in names:
+    for name in _names(source, folder):
         if _wanted(name):
             copies.setdefault(name, []).append((posixpath.join(folder, name), found_by))
 
@@ -143,12 +158,8 @@ _VERSION_JSON = re.compile(
 
 def toolkits(source: Source) -> tuple[Toolkit, ...]:
     """CUDA toolkits under `/usr/local` and CUDA_HOME; links to another one are left out."""
-    folders = []
-    try:
-        names = source.list_directory("/usr/local")
-    except UnavailableError:
-        names = ()
-    folders += [f"/usr/local/{name}" for name in names if re.fullmatch(r"cuda(-[\d.]+)?", name)]
+    names = _names(source, "/usr/local")
+    folders = [f"/usr/local/{name}" for name in names if re.fullmatch(r"cuda(-[\d.]+)?", name)]
     home = source.environment("CUDA_HOME")
     if home and home.startswith("/"):
         folders.append(posixpath.normpath(home))
@@ -174,10 +185,7 @@ _RUNTIME = re.compile(r"libcudart\.so\.(\d+\.\d+\.\d+)", re.ASCII)
 def _runtime_version(source: Source, folder: str) -> Fact[str]:
     """The version of the toolkit's runtime library: its release, with its own third field."""
     for name in ("lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib"):
-        try:
-            names = source.list_directory(f"{folder}/{name}")
-        except UnavailableError:
-            continue
+        names = _names(source, f"{folder}/{name}")
         for match in filter(None, map(_RUNTIME.fullmatch, names)):
             return known(match[1])
     return unknown("no version.json, version.txt or versioned libcudart that says it")

@@ -63,6 +63,14 @@ class Library:
 
 
 @dataclass(frozen=True)
+class WheelLibrary:
+    """A CUDA library of a Python package, which programs of that Python load by its own path."""
+
+    soname: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Toolkit:
     path: str
     version: Fact[str]
@@ -126,6 +134,7 @@ class Host:
     gpus: Fact[tuple[Gpu, ...]]
     driver: Driver
     libraries: tuple[Library, ...]
+    wheel_libraries: tuple[WheelLibrary, ...]
     toolkits: tuple[Toolkit, ...]
     tensorrt: tuple[TensorRt, ...]
     container: Container

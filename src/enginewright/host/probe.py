@@ -11,7 +11,12 @@ from enginewright.host.compute_cache import compute_cache
 from enginewright.host.container import container
 from enginewright.host.fact import Fact, known, unknown
 from enginewright.host.gpus import fact_of, gpus
-from enginewright.host.libraries import loaded_libraries, toolkits, user_space_driver
+from enginewright.host.libraries import (
+    loaded_libraries,
+    toolkits,
+    user_space_driver,
+    wheel_libraries,
+)
 from enginewright.host.model import Driver, Host, Library
 from enginewright.host.sources import Source, UnavailableError, read_text
 from enginewright.host.tensorrt import installed
@@ -36,6 +41,7 @@ def probe(source: Source) -> Host:
         gpus=gpus(snapshot),
         driver=_driver(source, snapshot, libraries),
         libraries=libraries,
+        wheel_libraries=wheel_libraries(source),
         toolkits=toolkits(source),
         tensorrt=installed(source, libraries),
         container=container(source),

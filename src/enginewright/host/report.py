@@ -24,6 +24,9 @@ def text(host: Host) -> str:
     for library in host.libraries:
         lines.append(f"  {library.soname}: {library.path}, version {library.version}")
         lines += [f"    another copy: {other}" for other in library.shadowed]
+    if host.wheel_libraries:
+        lines.append("CUDA libraries of Python packages:")
+        lines += [f"  {item.soname}: {item.path}" for item in host.wheel_libraries]
     lines.append("TensorRT:" + ("" if host.tensorrt else " none found"))
     lines += [f"  {item.product} {item.version}: {item.where}" for item in host.tensorrt]
     container, cache = host.container, host.compute_cache

@@ -4,6 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enginewright.doctor.engine_facts import engine_facts
+from enginewright.engine.manifest import Manifest
+from enginewright.engine.optimization_profile import OptimizationProfile
+from enginewright.engine.tensor import EngineTensor
+from enginewright.hashing import FileDigest
 
 MANIFEST = {
     "product": {"name": "tensorrt-rtx", "version": "1.7.1.116"},
@@ -40,6 +44,37 @@ def test_a_tensor_of_unknown_size_makes_the_sum_a_lower_bound():
     tensors = [*MANIFEST["tensors"], {"name": "x", "dtype": "int4", "shape": ["other"]}]
     first, _ = engine_facts({**MANIFEST, "tensors": tensors}, "engine.json").memory
     assert (first.tensors, first.complete) == (8 * 1024 * 8 + 160, False)
+
+
+def test_the_manifest_that_this_project_writes_is_read_whole():
+    plan = FileDigest("0" * 64, 1000)
+    manifest = Manifest(
+        name="n",
+        task="text-generation",
+        product="tensorrt-rtx",
+        version="1.7.1.116",
+        cuda="13.0",
+        minimum_driver="580.65.06",
+        plan=plan,
+        files={"engine.plan": plan},
+        tensors=(EngineTensor("ids", "input", "int64", ("batch", 4)),),
+        profiles=(OptimizationProfile({"ids": ((1, 4), (2, 4), (8, 4))}, {"batch": (1, 2, 8)}),),
+        compute_capabilities=("8.9",),
+        weight_streaming=False,
+        options={},
+        libraries={},
+        plugins=(),
+        kernels=({"name": "norm", "path": "norm.fatbin"},),
+        inputs=(),
+        size_estimate=None,
+        warnings=(),
+        reproducibility="bit-identical",
+    )
+    facts = engine_facts(manifest.to_json(), "engine.json")
+    assert facts.problems == ()
+    assert (facts.product, str(facts.version), facts.cuda) == ("tensorrt-rtx", "1.7.1.116", "13.0")
+    assert [(item.kind, item.path) for item in facts.components] == [("kernel", "norm.fatbin")]
+    assert [(item.tensors, item.complete) for item in facts.memory] == [(8 * 8 * 4, True)]
 
 
 def test_every_unreadable_field_is_named():

@@ -132,6 +132,16 @@ def test_row_04_minor_version_compatibility_is_not_blamed():
     assert codes(examine(probe(CapturedSource(made)))) == []
 
 
+@pytest.mark.parametrize(("other", "expected"), [("12", ["cuda.wheel-majors"]), ("13", [])])
+def test_row_07_python_packages_of_two_cuda_majors(other, expected):
+    made = capture()
+    made.python_paths = ("/p",)
+    made.directories["/p/nvidia"] = ("cu13", "cuda_runtime")
+    made.directories["/p/nvidia/cu13/lib"] = ("libcudart.so.13",)
+    made.directories["/p/nvidia/cuda_runtime/lib"] = (f"libcudart.so.{other}",)
+    assert codes(examine(probe(CapturedSource(made)))) == expected
+
+
 @pytest.mark.parametrize(
     ("os_release", "command"),
     [
