@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    numpy_helper,
+)
 
 # Larger constants are weights; patterns look at axes, exponents and epsilons only.
 _SMALL = 16
@@ -15,7 +22,8 @@ _SMALL = 16
 class GraphIndex:
     """A view of the top level of a graph; nodes are told apart by their place in it."""
 
-    def __init__(self, graph: GraphProto) -> None:
+    def __init__(self, graph: GraphProto, described: Iterable[ValueInfoProto] = ()) -> None:
+        """`described` adds shapes of inner values to those that the graph states."""
         self.graph = graph
         self.nodes = list(graph.node)
         self._producer = {
@@ -32,7 +40,8 @@ class GraphIndex:
         self._initializers = {tensor.name: tensor for tensor in graph.initializer}
         self._inputs = {value.name for value in graph.input}
         self._shapes = {
-            value.name: _shape(value) for value in (*graph.value_info, *graph.input, *graph.output)
+            value.name: _shape(value)
+            for value in (*described, *graph.value_info, *graph.input, *graph.output)
         }
         self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._initializers.items()}
 
@@ -111,7 +120,7 @@ def _names_in(attribute: AttributeProto) -> set[str]:
     return names
 
 
-def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+def _shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx
-from onnx import ModelProto, NodeProto, helper, inliner
+from onnx import ModelProto, NodeProto, TensorProto, helper, inliner
 
 from enginewright.errors import Problem, raise_if_any
 from enginewright.plugins import add_rms_norm, rms_norm, rotary, swiglu
@@ -72,8 +72,31 @@ def replace_subgraphs(
         kept = [opset for opset in model.opset_import if opset.domain != DOMAIN]
         del model.opset_import[:]
         model.opset_import.extend(kept)
-    onnx.checker.check_model(model)
+    onnx.checker.check_model(_with_weights_as_inputs(model))
     return model, tuple(found)
+
+
+def _with_weights_as_inputs(model: ModelProto) -> ModelProto:
+    """For the checker, which otherwise opens the files of external data, here or not."""
+    external = [
+        tensor for tensor in model.graph.initializer if tensor.data_location == TensorProto.EXTERNAL
+    ]
+    if not external:
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    kept = [
+        tensor for tensor in copy.graph.initializer if tensor.data_location != TensorProto.EXTERNAL
+    ]
+    del copy.graph.initializer[:]
+    copy.graph.initializer.extend(kept)
+    declared = {value.name for value in copy.graph.input}
+    copy.graph.input.extend(
+        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in external
+        if tensor.name not in declared
+    )
+    return copy
 
 
 def _check(model: ModelProto, plugins: Sequence[str], mode: str, where: str) -> None:
@@ -104,7 +127,9 @@ def _check(model: ModelProto, plugins: Sequence[str], mode: str, where: str) -> 
 
 
 def _replace(model: ModelProto, operator: Operator) -> list[NodeProto]:
-    index = GraphIndex(model.graph)
+    # A writer may leave shapes out; patterns need them to tell an addition from a broadcast.
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    index = GraphIndex(model.graph, inferred.graph.value_info)
     matches = operator.find(index)
     if not matches:
         return []
