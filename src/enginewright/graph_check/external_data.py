@@ -107,9 +107,9 @@ def _read(tensor: onnx.TensorProto, where: str, problems: list[Problem]) -> Exte
         )
         return None
     bits = _BITS.get(tensor.data_type)
-    if bits is None:
+    if bits is None or any(extent < 0 for extent in tensor.dims):
         problems.append(
-            Problem("external data has an element type without a size", here, "a number type")
+            Problem("the size of external data is not defined", here, "a number type and a shape")
         )
         return None
     size = -(-bits * prod(tensor.dims) // 8)

@@ -32,7 +32,12 @@ def check_shapes(checked: CheckedModel) -> Findings:
         inferred = onnx.shape_inference.infer_shapes(
             flat, check_type=True, strict_mode=True, data_prop=True
         )
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+    except (
+        onnx.shape_inference.InferenceError,
+        onnx.checker.ValidationError,
+        RuntimeError,
+        ValueError,  # an element type that does not exist
+    ) as error:
         message = _first_lines(error)
         problem = Problem("shapes or types contradict each other", checked.where, actual=message)
         return Findings((problem,))

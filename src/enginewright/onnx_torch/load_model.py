@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from enginewright.checkpoint.config import ARCHITECTURES, Config
 from enginewright.checkpoint.families import BUFFERS
-from enginewright.checkpoint.safetensors_header import quote
+from enginewright.checkpoint.safetensors_header import quote, read_header
 from enginewright.errors import InputError, Problem, raise_if_any
 
 TORCH_DTYPES: Mapping[str, torch.dtype] = {
@@ -31,27 +31,8 @@ def load_model(
     Raises `InputError` for an architecture that is not known, for tensors that are missing or
     superfluous, and for values that `dtype` cannot hold.
     """
-    if config.architecture not in ARCHITECTURES:
-        raise InputError(
-            Problem(
-                "the architecture cannot be exported",
-                "config.json, `architectures`",
-                ", ".join(sorted(ARCHITECTURES)),
-                f"`{config.architecture}`",
-            )
-        )
-    library_config = transformers.CONFIG_MAPPING[config.model_type].from_dict(dict(document))
-    library_config._attn_implementation = "sdpa"
-    model_class = getattr(transformers, config.architecture)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, report = model_class.from_pretrained(
-            None,
-            config=library_config,
-            state_dict=_read_tensors(weights, TORCH_DTYPES[dtype]),
-            dtype=TORCH_DTYPES[dtype],
-            output_loading_info=True,
-        )
+    _check_support(config)
+    model, report = _build(config, document, _read_tensors(weights, TORCH_DTYPES[dtype]), dtype)
     problems = [
         Problem(f"the model and its weights disagree: {kind}", quote(str(name)))
         for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
@@ -60,14 +41,55 @@ def load_model(
         if not str(name).startswith("pooler.")
     ]
     raise_if_any(problems)
-    loaded: torch.nn.Module = model.eval().requires_grad_(False)
-    return loaded
+    return model.eval().requires_grad_(False)
+
+
+def _check_support(config: Config) -> None:
+    problems = []
+    if config.architecture not in ARCHITECTURES:
+        problems.append(
+            Problem(
+                "the architecture cannot be exported",
+                "config.json, `architectures`",
+                ", ".join(sorted(ARCHITECTURES)),
+                f"`{config.architecture}`",
+            )
+        )
+    if config.quantized:
+        where, fix = "config.json, `quantization_config`", "export the checkpoint it was made from"
+        problems.append(Problem("a quantized checkpoint cannot be exported", where, fix=fix))
+    raise_if_any(problems)
+
+
+def _build(
+    config: Config, document: Mapping[str, Any], tensors: dict[str, torch.Tensor], dtype: str
+) -> tuple[torch.nn.Module, Mapping[str, Any]]:
+    """The model, and what the library says about keys that did not match."""
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        library_config = transformers.CONFIG_MAPPING[config.model_type].from_dict(dict(document))
+        library_config._attn_implementation = "sdpa"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model, report = getattr(transformers, config.architecture).from_pretrained(
+                None,
+                config=library_config,
+                state_dict=tensors,
+                dtype=TORCH_DTYPES[dtype],
+                output_loading_info=True,
+            )
+    except Exception as error:  # the library has no error of its own for a config it refuses
+        what = "the transformers library cannot build a model from the config"
+        actual = f"{type(error).__name__}: {error}"[:500]
+        raise InputError(Problem(what, "config.json", actual=actual)) from error
+    return model, report
 
 
 def _read_tensors(weights: Sequence[Path], dtype: torch.dtype) -> dict[str, torch.Tensor]:
     tensors: dict[str, torch.Tensor] = {}
     problems: list[Problem] = []
     for path in weights:
+        read_header(path)  # its errors are clearer than the library's
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 (not a mapping)
                 if BUFFERS.search(name):

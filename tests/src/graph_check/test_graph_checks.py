@@ -74,6 +74,14 @@ def test_contradicting_shapes() -> None:
     assert whats(check_shapes(broken)) == ["shapes or types contradict each other"]
 
 
+def test_an_element_type_that_does_not_exist() -> None:
+    proto = onnx.parser.parse_model(HEADER + "main (float[4] x) => (float[4] y) { y = Add(x, c) }")
+    proto.graph.initializer.add(name="c", dims=[4], data_type=99, raw_data=bytes(16))
+    checked = CheckedModel(proto, "m")
+    findings = Findings.join([check_structure(checked), check_shapes(checked)])
+    assert "Invalid tensor data type 99" in findings.problems[-1].actual
+
+
 def test_a_value_without_rank() -> None:
     open_rank = model(
         "main (float[2, 3] x, int64[n] shape) => (float[k] y) "

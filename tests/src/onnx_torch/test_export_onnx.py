@@ -485,5 +485,28 @@ def test_an_architecture_that_is_not_known(tmp_path: Path) -> None:
     assert "`GPT2LMHeadModel`" in text
 
 
+def test_a_quantized_checkpoint(tmp_path: Path) -> None:
+    document = {**DECODER, "quantization_config": {"quant_method": "gptq"}}
+    text = errors_of(lambda: load_model(config_of(document), document, [tmp_path], "float32"))
+    assert "a quantized checkpoint cannot be exported" in text
+
+
+def test_a_config_that_the_library_refuses(tmp_path: Path) -> None:
+    checkpoint = save_checkpoint(tmp_path / "a", ENCODER, shards=1)
+    document = {**ENCODER, "hidden_act": "wiggle"}
+    text = errors_of(
+        lambda: load_model(config_of(document), document, checkpoint.weights, "float32")
+    )
+    assert "cannot build a model from the config" in text
+    assert "wiggle" in text
+
+
+def test_a_pointer_instead_of_weights(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_text("version https://git-lfs.github.com/spec/v1\nsize 1\n")
+    text = errors_of(lambda: load_model(config_of(DECODER), DECODER, [path], "float32"))
+    assert "Git LFS pointer" in text
+
+
 def test_the_spec_of_the_tests_is_sound() -> None:
     assert ExportSpec.parse(parameters("text-generation")).opset == 23
