@@ -18,6 +18,7 @@ from enginewright.capacity.kv_cache import DTYPE_BYTES
 from enginewright.capacity.model_shape import read_model_shape
 from enginewright.capacity.plan import GIB, RUNTIMES, SizeRequest, plan
 from enginewright.capacity.weights import read_weights
+from enginewright.compatibility.question import Question, answer
 from enginewright.compatibility.tables import TABLES, row, table
 from enginewright.doctor import report as doctor_report
 from enginewright.doctor.engine_facts import read_engine
@@ -35,11 +36,17 @@ from enginewright.host.model import Host
 from enginewright.host.probe import probe
 from enginewright.host.sources import LiveSource
 from enginewright.toolchain_lock.host_fit import host_device, host_problems, host_request
-from enginewright.toolchain_lock.lock_file import read_lock_file
+from enginewright.toolchain_lock.lock_file import read_lock_file, selected
+from enginewright.toolchain_lock.marker import LINUX_X86_64
 from enginewright.toolchain_lock.request import read_request
 from enginewright.toolchain_lock.resolve import LockFacts, resolve
 from enginewright.toolchain_lock.toolchain import read_toolchain
-from enginewright.toolchain_lock.wheel import libraries_in, unlocked_wheel
+from enginewright.toolchain_lock.wheel import (
+    libraries_in,
+    uncovered_requirements,
+    unlocked_wheel,
+    wheel_metadata,
+)
 
 EXIT_USAGE = 2
 
@@ -103,6 +110,15 @@ def run_compat(options: argparse.Namespace) -> int:
             print(key)
         return 0
     found = row(options.table, " ".join(options.key))
+    question = Question(
+        target=options.target,
+        gcc=options.gcc,
+        ptx=options.ptx,
+        opset=options.opset,
+        ir_version=options.ir_version,
+        driver=options.driver,
+    )
+    raise_if_any(answer(found, question))
     if options.json:
         document = {"table": found.table, "key": found.key, "source": found.source}
         sys.stdout.write(canonical_json.dumps({**document, "values": dict(found.values)}))
@@ -148,10 +164,12 @@ def run_lock(options: argparse.Namespace) -> int:
     if options.lock is None:
         raise InputError(Problem("no lock file named", expected="--lock FILE"))
     packages = read_lock_file(options.lock)
+    locked = selected(packages, LINUX_X86_64)
     libraries: dict[str, str] = {}
     for path in options.libraries:
         if path.suffix == ".whl":
-            raise_if_any(unlocked_wheel(path, packages))
+            uncovered = uncovered_requirements(wheel_metadata(path), locked, LINUX_X86_64)
+            raise_if_any([*unlocked_wheel(path, packages), *uncovered])
         libraries.update(libraries_in(path))
     request = read_request(options.file)
     device = host_device(host_of(options.bundle))
@@ -201,6 +219,10 @@ def parser() -> argparse.ArgumentParser:
     command = add("compat", run_compat, "show a row of a compatibility table, or a table's keys")
     command.add_argument("table", choices=TABLES)
     command.add_argument("key", nargs="*", metavar="KEY")
+    for name in ("target", "gcc", "ptx", "driver"):
+        command.add_argument(f"--{name}", metavar="VERSION", help="does the row go with it?")
+    for name in ("opset", "ir-version"):
+        command.add_argument(f"--{name}", type=int, metavar="N", help="does the reader take it?")
     command.add_argument("--json", action="store_true")
 
     _add_size(add("size", run_size, "what of a checkpoint fits on a GPU"))

@@ -149,6 +149,30 @@ def test_compat_shows_a_row_and_the_keys(capsys):
     assert main(["compat", "ptx", "99"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["torch_wheel", "cu126", "--target", "12.0"], 1),
+        (["torch_wheel", "cu128", "--target", "12.0"], 0),
+        (["toolkit", "12.1", "--gcc", "13.2"], 1),
+        (["toolkit", "12.4", "--target", "12.0a"], 1),
+        (["toolkit", "11.8", "--ptx", "8.3"], 1),
+        (["toolkit", "12.4", "--ptx", "8.3", "--target", "9.0", "--gcc", "13.2"], 0),
+        (["product", "tensorrt-rtx", "1.7.1.116", "--target", "9.0"], 1),
+        (["product", "tensorrt-rtx", "1.7.1.116", "--target", "8.9"], 0),
+        (["onnx_reader", "onnxruntime", "1.17", "--ir-version", "10"], 1),
+        (["onnx_reader", "onnxruntime", "1.17", "--ir-version", "9", "--opset", "20"], 0),
+        (["driver_cuda", "10.2", "--driver", "418.87.00"], 1),
+        (["driver_cuda", "12.8", "--driver", "525.60.13"], 0),
+        (["driver_cuda", "12.8", "--gcc", "13"], 1),
+    ],
+)
+def test_compat_answers_a_question(arguments, code, capsys):
+    assert main(["compat", *arguments]) == code
+    refused = capsys.readouterr().err
+    assert bool(refused) is bool(code)
+
+
 def test_size_of_a_checkpoint(tmp_path, capsys):
     folder = checkpoint(tmp_path / "c")
     assert main(["size", folder, "--gpu", "RTX 4090", "--json"]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from email.parser import HeaderParser
 from pathlib import Path
@@ -21,6 +22,17 @@ _REQUIRES = re.compile(r"\s*([A-Za-z0-9][\w.-]*)[^;]*(?:;(.*))?", re.ASCII | re.
 MAX_LIBRARY = 8 << 30
 """Bytes of one unpacked library; more is a zip bomb."""
 MAX_LIBRARIES = 256
+MAX_METADATA = 1 << 20
+_ZIP_ERRORS = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What Python's zip reader raises for a damaged or encrypted file."""
 
 
 def uncovered_requirements(
@@ -52,6 +64,19 @@ def uncovered_requirements(
                 )
             )
     return problems
+
+
+def wheel_metadata(path: Path) -> str:
+    """The text of the wheel's METADATA; raise `InputError` for a file that is no wheel."""
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            names = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
+            if len(names) != 1:
+                raise InputError(Problem("not a wheel", str(path), "one METADATA", str(len(names))))
+            with wheel.open(names[0]) as stream:
+                return stream.read(MAX_METADATA).decode("utf-8", "replace")
+    except _ZIP_ERRORS as error:
+        raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
 
 
 def libraries_in(path: Path) -> dict[str, str]:
@@ -91,7 +116,7 @@ def _libraries_in_wheel(path: Path) -> dict[str, str]:
                             raise InputError(Problem("unpacks to too much", str(path)))
                         digest.update(block)
                 libraries[entry.filename.rsplit("/", 1)[-1]] = digest.hexdigest()
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError) as error:
+    except _ZIP_ERRORS as error:
         raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
     return libraries
 

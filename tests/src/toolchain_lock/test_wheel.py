@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from enginewright.errors import InputError
 from enginewright.toolchain_lock.lock_file import LockedPackage
 from enginewright.toolchain_lock.marker import LINUX_X86_64, MACOS_ARM64
-from enginewright.toolchain_lock.wheel import libraries_in, uncovered_requirements, unlocked_wheel
+from enginewright.toolchain_lock.wheel import (
+    libraries_in,
+    uncovered_requirements,
+    unlocked_wheel,
+    wheel_metadata,
+)
 
 BARE = "Metadata-Version: 2.1\nName: torch\nVersion: 2.0.1\nRequires-Dist: filelock\n"
 WITH_CUDA = BARE + (
@@ -37,6 +42,14 @@ def test_row_10_another_platforms_wheel_of_the_same_version_hides_it():
 def test_row_10_a_covering_lock_passes():
     locked = {**LOCKED, "nvidia-cublas-cu11": LockedPackage("nvidia-cublas-cu11", "1", "", ())}
     assert uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64) == []
+
+
+def test_row_10_metadata_is_read_out_of_the_wheel_itself(tmp_path):
+    (tmp_path / "a.whl").write_bytes(wheel({"torch-2.0.1.dist-info/METADATA": WITH_CUDA.encode()}))
+    assert wheel_metadata(tmp_path / "a.whl") == WITH_CUDA
+    (tmp_path / "b.whl").write_bytes(wheel({"other": b""}))
+    with pytest.raises(InputError, match="one METADATA"):
+        wheel_metadata(tmp_path / "b.whl")
 
 
 def wheel(files: dict[str, bytes]) -> bytes:

@@ -1,0 +1,88 @@
+"""Ask a row whether it goes with a GPU, a host compiler, an ONNX file or a PTX version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from enginewright.compatibility.onnx_reader import reader_problems
+from enginewright.compatibility.product import precisions_on
+from enginewright.compatibility.tables import Row
+from enginewright.compatibility.toolkit import ptx_problem, toolkit_problems
+from enginewright.compatibility.torch_wheel import wheel_problem
+from enginewright.compatibility.version import ComputeCapability, Version
+from enginewright.errors import InputError, Problem
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the row is asked about; absent parts are None."""
+
+    target: str | None = None
+    """Compute capability."""
+    gcc: str | None = None
+    ptx: str | None = None
+    opset: int | None = None
+    ir_version: int | None = None
+    driver: str | None = None
+
+    @property
+    def asked(self) -> list[str]:
+        return [name for name, value in vars(self).items() if value is not None]
+
+
+_ASKABLE = {
+    "torch_wheel": ["target"],
+    "toolkit": ["target", "gcc", "ptx"],
+    "product": ["target"],
+    "onnx_reader": ["opset", "ir_version"],
+    "driver_cuda": ["driver"],
+}
+"""What each table can answer."""
+
+
+def answer(row: Row, question: Question) -> list[Problem]:
+    """Why the row does not go with what was asked; empty when it does.
+
+    Raises `InputError` for a question that the table has no answer to.
+    """
+    askable = _ASKABLE.get(row.table, [])
+    wrong = [name for name in question.asked if name not in askable]
+    if wrong:
+        raise InputError(
+            Problem(
+                f"table {row.table} says nothing about {', '.join(wrong)}",
+                expected=", ".join(askable) or "no question",
+            )
+        )
+    if row.table == "torch_wheel" and question.target:
+        problem = wheel_problem(row.key, question.target)
+        return [problem] if problem else []
+    if row.table == "toolkit":
+        targets = [question.target] if question.target else []
+        problems = toolkit_problems(row.key, targets, gcc=question.gcc)
+        unread = ptx_problem(question.ptx, row.key) if question.ptx else None
+        return [*problems, unread] if unread else problems
+    if row.table == "product" and question.target:
+        return _product(row, ComputeCapability.parse(question.target))
+    if row.table == "onnx_reader":
+        opset = question.opset if question.opset is not None else row["opset_max"]
+        return reader_problems(row.key, opset=opset, ir_version=question.ir_version or 0)
+    if row.table == "driver_cuda" and question.driver:
+        return _driver(row, question.driver)
+    return []
+
+
+def _product(row: Row, capability: ComputeCapability) -> list[Problem]:
+    if precisions_on(row, capability) is not None:
+        return []
+    able = ", ".join(row["precisions"])
+    return [Problem(f"{row.key} does not run on {capability}", row.name, able, str(capability))]
+
+
+def _driver(row: Row, driver: str) -> list[Problem]:
+    minimum = row.values.get("minor_compatible_driver", row["driver"])
+    if Version.parse(driver) >= Version.parse(minimum):
+        return []
+    return [
+        Problem(f"driver {driver} does not run CUDA {row.key}", row.name, f"{minimum}+", driver)
+    ]
