@@ -15,6 +15,8 @@ from enginewright.validation.bfloat16_emulation import uses_bfloat16, write_with
 from enginewright.validation.comparison import Array
 
 PROVIDER = "CPUExecutionProvider"
+_AS_IT_IS = "as ONNX Runtime has it"
+_EMULATED = "bfloat16 emulated: float32 kernels, each result rounded to bfloat16"
 _NUMPY = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
@@ -34,34 +36,20 @@ class OnnxModel:
     @classmethod
     def load(cls, path: Path, threads: int) -> OnnxModel:
         """Raise `InputError` when ONNX Runtime refuses the model or takes it off the CPU."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        emulated = uses_bfloat16(path)
-        if emulated:
-            # The optimizer would remove the roundings, which change values on purpose.
-            level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            options.graph_optimization_level = level
-        with tempfile.TemporaryDirectory() as folder:
-            source = write_without_bfloat16(path, Path(folder)) if emulated else path
-            try:
-                session = onnxruntime.InferenceSession(str(source), options, providers=[PROVIDER])
-            except Exception as error:  # the library's exceptions have no common base class
-                raise InputError(
-                    Problem("ONNX Runtime refuses the model", str(path), actual=str(error))
-                ) from error
+        try:
+            session, emulated = _open(path, threads)
+        except InputError:
+            raise
+        except Exception as error:  # exceptions of onnx, protobuf and the runtime: no common base
+            raise InputError(
+                Problem("ONNX Runtime refuses the model", str(path), actual=str(error))
+            ) from error
         active = session.get_providers()
         if active != [PROVIDER]:
             raise InputError(
                 Problem("session runs elsewhere", str(path), PROVIDER, ", ".join(active))
             )
-        arithmetic = (
-            "bfloat16 emulated: float32 kernels, each result rounded to bfloat16"
-            if emulated
-            else "as ONNX Runtime has it"
-        )
-        return cls(session, arithmetic)
+        return cls(session, _EMULATED if emulated else _AS_IT_IS)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -124,3 +112,19 @@ class OnnxModel:
             return np.zeros((len(ids), heads, 0, head_size), dtype)
         known = "input_ids, attention_mask, position_ids, token_type_ids, past_key_values.*"
         raise InputError(Problem(f"input `{value.name}` is not known", "ONNX model", known))
+
+
+def _open(path: Path, threads: int) -> tuple[Any, bool]:
+    """A session, and whether bfloat16 is emulated in it."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    if not uses_bfloat16(path):
+        return onnxruntime.InferenceSession(str(path), options, providers=[PROVIDER]), False
+    # The optimizer would remove the roundings, which change values on purpose.
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
+    with tempfile.TemporaryDirectory() as folder:
+        source = write_without_bfloat16(path, Path(folder))
+        return onnxruntime.InferenceSession(str(source), options, providers=[PROVIDER]), True

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from safetensors import SafetensorError
 
 from enginewright.errors import InputError, Problem
 from enginewright.validation.comparison import Array
@@ -47,7 +48,7 @@ class ReferenceModel:
                     use_safetensors=True,
                     output_loading_info=True,
                 )
-            except (OSError, ValueError, RuntimeError, KeyError) as error:
+            except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
                 raise InputError(
                     Problem("transformers refuses the checkpoint", str(config), actual=str(error))
                 ) from error

@@ -378,6 +378,17 @@ def test_weights_without_a_tensor_are_refused_not_filled(
     assert gone in errors
 
 
+def test_damaged_weights_are_refused_without_a_traceback(
+    decoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(
+        (decoder / "model.safetensors").read_bytes()[:2000]
+    )
+    files = inputs(decoder, weights=tmp_path / "model.safetensors")
+    assert step(measure_accuracy.run, tmp_path, files, LANGUAGE) == 1
+    assert "transformers refuses the checkpoint" in capsys.readouterr().err
+
+
 def test_a_folder_without_tokenizer_is_refused(
     decoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

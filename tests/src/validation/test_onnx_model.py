@@ -81,13 +81,17 @@ def test_an_unknown_input_is_named(tmp_path: Path) -> None:
     assert caught.value.problems[0].what == "input `pixel_values` is not known"
 
 
-def test_a_refused_model_gives_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content", [pytest.param(b"\x08\x63", id="no graph"), pytest.param(b"\xff" * 9, id="no model")]
+)
+def test_a_refused_model_gives_the_reason(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.onnx"
-    path.write_bytes(b"\x08\x63")
+    path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         OnnxModel.load(path, threads=1)
     [problem] = caught.value.problems
     assert (problem.what, problem.where) == ("ONNX Runtime refuses the model", str(path))
+    assert problem.actual
 
 
 def test_a_shape_that_the_model_cannot_take_is_named(tmp_path: Path) -> None:
