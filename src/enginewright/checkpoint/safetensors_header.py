@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from enginewright.checkpoint.file_start import LENGTH_BYTES, WRITE_AGAIN, header_length
 from enginewright.errors import InputError, Problem, raise_if_any
 
-LENGTH_BYTES = 8
-MAX_HEADER_BYTES = 100_000_000
-"""The format's own limit; every reader refuses longer headers."""
 MAX_PROBLEMS = 100
-LFS_PREFIX = b"version https://git-lfs"
 
 DTYPE_BITS: Mapping[str, int] = {
     "BOOL": 8,
@@ -46,15 +43,6 @@ DTYPE_BITS: Mapping[str, int] = {
     "U64": 64,
 }
 """Bits of one element; the names are those of the safetensors library 0.8."""
-
-FOREIGN_FORMATS = (
-    (b"PK\x03\x04", "a zip archive, as PyTorch's own `.bin` and `.pt` files are"),
-    (b"GGUF", "a GGUF file"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"<!DOCTYPE", "an HTML page"),
-    (b"<html", "an HTML page"),
-    (b"\x80\x02", "a Python pickle"),
-)
 
 
 @dataclass(frozen=True)
@@ -90,7 +78,7 @@ def read_header(path: Path) -> Header:
         size = path.stat().st_size
         with path.open("rb") as stream:
             prefix = stream.read(256)
-            length = _header_length(prefix, size, str(path))
+            length = header_length(prefix, size, str(path))
             stream.seek(LENGTH_BYTES)
             text = stream.read(length)
     except OSError as error:
@@ -107,7 +95,7 @@ def parse_header(text: bytes, file_size: int, where: str) -> Header:
     """
     document, repeated = _load_json(text, where)
     problems = [
-        Problem("a name occurs twice in the header", f"{where}, {quote(name)}", fix=_WRITE_AGAIN)
+        Problem("a name occurs twice in the header", f"{where}, {quote(name)}", fix=WRITE_AGAIN)
         for name in repeated
     ]
     metadata = document.pop("__metadata__", {})
@@ -134,75 +122,10 @@ def parse_header(text: bytes, file_size: int, where: str) -> Header:
     return Header(file_size, data_begin, metadata, tuple(tensors))
 
 
-_WRITE_AGAIN = "download the file again, or write it again with the safetensors library"
-
-
 def quote(name: str) -> str:
     """A tensor's name for a message: printable, and not longer than a line."""
     text = json.dumps(name)[1:-1]
     return f"tensor `{text}`" if len(text) <= 120 else f"tensor `{text[:117]}...`"
-
-
-def _header_length(prefix: bytes, size: int, where: str) -> int:
-    """The length of the header, in bytes, once it is plausible for a file of `size` bytes."""
-    if prefix.startswith(LFS_PREFIX):
-        raise InputError(
-            Problem(
-                "the file is a Git LFS pointer, not weights",
-                where,
-                "a safetensors file",
-                f"{size} bytes of text that name the real file",
-                "run `git lfs pull`, or download the file itself",
-            )
-        )
-    for magic, description in FOREIGN_FORMATS:
-        if prefix.startswith(magic):
-            fix = "convert the weights with the safetensors library"
-            raise InputError(
-                Problem("not a safetensors file", where, "a safetensors file", description, fix)
-            )
-    if len(prefix) < LENGTH_BYTES:
-        raise InputError(
-            Problem(
-                "the file is truncated",
-                where,
-                f"at least {LENGTH_BYTES} bytes",
-                f"{size} bytes",
-                _WRITE_AGAIN,
-            )
-        )
-    length = int.from_bytes(prefix[:LENGTH_BYTES], "little")
-    if length > MAX_HEADER_BYTES and prefix[LENGTH_BYTES : LENGTH_BYTES + 1] == b"{":
-        raise InputError(
-            Problem(
-                "the header is longer than the safetensors format allows",
-                where,
-                f"at most {MAX_HEADER_BYTES} bytes",
-                f"{length} bytes",
-                "split the weights into several files with an index",
-            )
-        )
-    if prefix[LENGTH_BYTES : LENGTH_BYTES + 1] not in (b"{", b""):
-        raise InputError(
-            Problem(
-                "not a safetensors file",
-                where,
-                "`{` as the ninth byte, where the JSON header begins",
-                f"byte 0x{prefix[LENGTH_BYTES]:02x}; the length would be {length}",
-                "check that the file is what it should be; it may be another format",
-            )
-        )
-    if LENGTH_BYTES + length > size:
-        raise InputError(
-            Problem(
-                "the file ends inside its header, it is truncated",
-                where,
-                f"a header of {length} bytes",
-                f"{size - LENGTH_BYTES} bytes after the length",
-                _WRITE_AGAIN,
-            )
-        )
-    return length
 
 
 def _load_json(text: bytes, where: str) -> tuple[dict[str, Any], list[str]]:
@@ -223,7 +146,7 @@ def _load_json(text: bytes, where: str) -> tuple[dict[str, Any], list[str]]:
     # header, and their Python objects would need many times the memory of the text.
     allowed = 1000 + len(text) // 16
     if text.count(b"{") > allowed or text.count(b"[") > allowed:
-        raise InputError(Problem("the header does not describe tensors", where, fix=_WRITE_AGAIN))
+        raise InputError(Problem("the header does not describe tensors", where, fix=WRITE_AGAIN))
     try:
         document = json.loads(text.decode("utf-8"), object_pairs_hook=collect)
     except UnicodeDecodeError as error:
@@ -282,7 +205,7 @@ def _read_tensor(
             here,
             f"bytes {begin} to {end} of the file",
             f"{file_size} bytes in the file",
-            _WRITE_AGAIN,
+            WRITE_AGAIN,
         )
     if bits != 8 * (end - begin):
         return Problem(
@@ -290,7 +213,7 @@ def _read_tensor(
             f"{here}, `data_offsets`",
             f"{bits // 8 if bits % 8 == 0 else bits / 8} bytes for {dtype} {shape}",
             f"{end - begin} bytes",
-            _WRITE_AGAIN,
+            WRITE_AGAIN,
         )
     return TensorInfo(name, dtype, tuple(shape), begin, end)
 
@@ -322,7 +245,7 @@ def _layout_problems(
                     f"{where}, {quote(tensor.name)}",
                     f"begin {reached}, where {previous} ends",
                     f"begin {tensor.begin}",
-                    _WRITE_AGAIN,
+                    WRITE_AGAIN,
                 )
             )
         if tensor.end >= reached:
@@ -334,7 +257,7 @@ def _layout_problems(
                 where,
                 f"{reached} bytes",
                 f"{file_size} bytes",
-                _WRITE_AGAIN,
+                WRITE_AGAIN,
             )
         )
     return problems

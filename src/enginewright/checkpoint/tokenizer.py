@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.checkpoint.safetensors_header import LFS_PREFIX
+from enginewright.checkpoint.file_start import LFS_PREFIX
 from enginewright.errors import InputError, Problem
 
 
