@@ -107,7 +107,10 @@ def shell_script(options):
 
 def main():
     target = Path(sys.argv[1])
-    settings = read_pip_settings(sys.executable)
+    try:
+        settings = read_pip_settings(sys.executable)
+    except subprocess.CalledProcessError:  # pip has said what is wrong with its configuration
+        sys.exit("./pants: pip's settings could not be read (`pip config list` failed)")
     script = shell_script(pants_environment(settings, os.environ))
     os.umask(0o077)  # the address of an index may hold a password
     draft = target.with_name(f"{target.name}.{os.getpid()}")

@@ -1,0 +1,83 @@
+"""The build of `engines:qwen3_fp16` as an engineer would script it: one process, no build system.
+
+    python benchmarks/plain_build.py CHECKPOINT TOOLCHAIN OUTPUTS
+
+Loads the checkpoint, exports it with torch, checks the graph and builds the plan: the same work as
+`./pants package engines:qwen3_fp16`, with the same library. `benchmarks/overhead.py` measures the
+two side by side, and checks that both make the same plan.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from enginewright import canonical_json
+from enginewright.actions.check_graph import Parameters, run_checks
+from enginewright.checkpoint.config import parse_config
+from enginewright.engine.builder import build
+from enginewright.engine.options import BuildRequest
+from enginewright.errors import raise_if_any
+from enginewright.graph_check.external_data import external_tensors
+from enginewright.graph_check.findings import Findings
+from enginewright.graph_check.model import read_model
+from enginewright.graph_check.weight_values import check_weight_values
+from enginewright.onnx_torch.clean import clean
+from enginewright.onnx_torch.export import export, task_module
+from enginewright.onnx_torch.load_model import load_model
+from enginewright.onnx_torch.spec import ExportSpec
+from enginewright.onnx_torch.write_model import write_model
+
+# As models/qwen3/BUILD and engines/BUILD say.
+SPEC = ExportSpec(
+    task="text-generation",
+    opset=23,
+    dtype="float16",
+    dynamic_axes=("batch", "sequence"),
+    static_axes={},
+)
+ENGINE: dict[str, Any] = {
+    "profiles": [{"batch": [1, 1, 8], "sequence": [1, 128, 1024]}],
+    "compute_capabilities": ["8.6", "8.9", "12.0"],
+}
+
+
+def export_model(checkpoint: Path, model_path: Path) -> None:
+    config_path = checkpoint / "config.json"
+    document = canonical_json.read_object(config_path)
+    config = parse_config(document, str(config_path))
+    model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
+    graph = export(task_module(model, config, SPEC.task), config, SPEC)
+    clean(graph)
+    write_model(graph, model_path)
+
+
+def check_model(model_path: Path, reader: dict[str, Any]) -> None:
+    checked = read_model(model_path)
+    parameters = Parameters.parse(
+        {"dynamic_axes": list(SPEC.dynamic_axes), "dtype": SPEC.dtype, "reader": reader}
+    )
+    findings = Findings.join(run_checks(checked, parameters).values())
+    raise_if_any(findings.problems)
+    tensors, _ = external_tensors(checked.model, checked.where)
+    files = {tensor.location: model_path.parent / tensor.location for tensor in tensors}
+    weights = check_weight_values(tensors, files, checked.where, SPEC.dtype)
+    raise_if_any(weights.problems)
+
+
+def main() -> None:
+    checkpoint, toolchain_path, outputs = (Path(argument) for argument in sys.argv[1:])
+    pins = tomllib.loads(toolchain_path.read_text(encoding="utf-8"))
+    toolchain = {key: pins[key] for key in ("product", "version", "libraries")}
+    outputs.mkdir(parents=True)
+    model_path = outputs / "model.onnx"
+    export_model(checkpoint, model_path)
+    check_model(model_path, {"product": pins["product"], **pins["onnx"]})
+    request = BuildRequest.decode({**ENGINE, "toolchain": toolchain})
+    build(request, model_path, outputs / "engine.plan", lambda: None)
+
+
+if __name__ == "__main__":
+    main()
