@@ -8,3 +8,7 @@ from typing import Any
 
 def dumps(value: Any) -> str:
     return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def loads(text: str) -> Any:
+    return json.loads(text)

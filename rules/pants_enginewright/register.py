@@ -1,6 +1,6 @@
 """What the backend brings: lists, no logic."""
 
-from pants_enginewright.goals import generate_lockfiles
+from pants_enginewright.goals import generate_lockfiles, package, test
 from pants_enginewright.target_types import (
     EngineTestTarget,
     ModelCheckpointTarget,
@@ -13,11 +13,20 @@ from pants_enginewright.target_types import (
 from pants_enginewright.util_rules import (
     action,
     addresses,
+    build_file,
+    checkpoint,
+    dependencies,
+    engine,
+    files,
     installers,
     interpreter,
     library,
+    onnx_model,
     package_index,
+    record,
     tool_environment,
+    toolchain,
+    validation,
 )
 
 
@@ -34,13 +43,25 @@ def target_types():
 
 
 def rules():
-    return [
-        *action.rules(),
-        *addresses.rules(),
-        *generate_lockfiles.rules(),
-        *installers.rules(),
-        *interpreter.rules(),
-        *library.rules(),
-        *package_index.rules(),
-        *tool_environment.rules(),
-    ]
+    modules = (
+        action,
+        addresses,
+        build_file,
+        checkpoint,
+        dependencies,
+        engine,
+        files,
+        generate_lockfiles,
+        installers,
+        interpreter,
+        library,
+        onnx_model,
+        package,
+        package_index,
+        record,
+        test,
+        tool_environment,
+        toolchain,
+        validation,
+    )
+    return [rule for module in modules for rule in module.rules()]

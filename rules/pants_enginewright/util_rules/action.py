@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from pants.engine.engine_aware import EngineAwareParameter
-from pants.engine.environment import EnvironmentName
 from pants.engine.fs import (
     EMPTY_DIGEST,
     AddPrefix,
     CreateDigest,
     Digest,
     DigestContents,
-    DigestEntries,
     DigestSubset,
     FileContent,
-    FileEntry,
     MergeDigests,
     PathGlobs,
     RemovePrefix,
@@ -31,6 +29,7 @@ from pants.util.logging import LogLevel
 from pants_enginewright import canonical_json
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.util_rules import interpreter
+from pants_enginewright.util_rules.files import File, Files, ListFiles
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.library import Library, LibraryRequest
@@ -38,42 +37,6 @@ from pants_enginewright.util_rules.tool_environment import ToolEnvironment, Tool
 
 DEFECT = 70
 PROGRESS_CACHE = "enginewright_progress"
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of an artifact: its path inside the artifact, and its content by digest."""
-
-    path: str
-    sha256: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files side by side: of a source, or of what a step put out. The bytes stay in the store."""
-
-    digest: Digest = EMPTY_DIGEST
-    entries: Tuple[File, ...] = ()
-
-    def only(self, *paths: str) -> Tuple[File, ...]:
-        return tuple(entry for entry in self.entries if entry.path in paths)
-
-
-@dataclass(frozen=True)
-class FilesRequest:
-    digest: Digest
-
-
-@rule
-async def list_files(request: FilesRequest) -> Files:
-    entries = await Get(DigestEntries, Digest, request.digest)
-    files = [
-        File(entry.path, entry.file_digest.fingerprint, entry.file_digest.serialized_bytes_length)
-        for entry in entries
-        if isinstance(entry, FileEntry)
-    ]
-    return Files(request.digest, tuple(sorted(files, key=lambda file: file.path)))
 
 
 @dataclass(frozen=True)
@@ -103,6 +66,8 @@ class ActionRequest(EngineAwareParameter):
     inputs: Tuple[ActionInput, ...]
     parameters: str
     """Canonical JSON object."""
+    attempt: int = 1
+    """Runs a step again whose result is known, to compare."""
 
     @classmethod
     def create(
@@ -117,6 +82,9 @@ class ActionRequest(EngineAwareParameter):
     ) -> ActionRequest:
         text = canonical_json.dumps(dict(parameters))
         return cls(action, environment, tool_environment, str(address), tuple(inputs), text)
+
+    def again(self) -> ActionRequest:
+        return dataclasses.replace(self, attempt=self.attempt + 1)
 
     @property
     def module(self) -> str:
@@ -136,6 +104,8 @@ class ActionResult:
     """What the step put out, `result.json` included."""
     result: str
     """Text of `result.json`."""
+    log: str
+    """What the step printed on standard output."""
     # NB: not compared, or a cache hit would look like another result than the run it stands for.
     metadata: ProcessResultMetadata
 
@@ -193,7 +163,12 @@ def plan_process(
             "enginewright_tools": ".tools",
             PROGRESS_CACHE: ".progress",
         },
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            **({"ENGINEWRIGHT_ATTEMPT": str(request.attempt)} if request.attempt > 1 else {}),
+        },
         output_directories=("outputs",),
     )
 
@@ -215,17 +190,18 @@ class ToolsRequest:
     spec: Optional[str]
 
 
+@dataclass(frozen=True)
+class Tools:
+    environment: ToolEnvironment
+
+
 @rule(desc="Run a step", level=LogLevel.DEBUG)
-async def run_action(
-    request: ActionRequest,
-    subsystem: EnginewrightSubsystem,
-    environment_name: EnvironmentName,
-) -> ActionResult:
-    del environment_name  # Named so that a step runs in its target's environment.
-    tools, library = await MultiGet(
-        Get(ToolEnvironment, ToolsRequest(request.environment, request.tool_environment)),
+async def run_action(request: ActionRequest) -> ActionResult:
+    chosen, library = await MultiGet(
+        Get(Tools, ToolsRequest(request.environment, request.tool_environment)),
         Get(Library, LibraryRequest(request.module)),
     )
+    tools = chosen.environment
     small, programs, *big = await MultiGet(
         Get(
             Digest,
@@ -233,7 +209,7 @@ async def run_action(
                 [
                     FileContent("request.json", plan_request(request).encode()),
                     FileContent(
-                        "wheels.json", canonical_json.dumps(dict(tools.wheels)).encode()
+                        "wheels.json", canonical_json.dumps(tools.hashes()).encode()
                     ),
                 ]
             ),
@@ -242,13 +218,13 @@ async def run_action(
         *(Get(Digest, AddPrefix(i.digest, f"inputs/{i.folder}")) for i in request.inputs),
     )
     digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
-    process = plan_process(request, digest, tools.digest, tools.python_version)
+    process = plan_process(request, digest, tools.wheels.digest, tools.python_version)
     result = await Get(FallibleProcessResult, Process, process)
     if result.exit_code != 0:
         raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
     outputs = await Get(Digest, RemovePrefix(result.output_digest, "outputs"))
     files, subset = await MultiGet(
-        Get(Files, FilesRequest(outputs)),
+        Get(Files, ListFiles(outputs)),
         Get(Digest, DigestSubset(outputs, PathGlobs(["result.json"]))),
     )
     (text,) = await Get(DigestContents, Digest, subset)
@@ -258,25 +234,26 @@ async def run_action(
         process_key(process),
         files,
         text.content.decode(),
+        result.stdout.decode(errors="replace"),
         result.metadata,
     )
 
 
 @rule
-async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) -> ToolEnvironment:
-    if request.spec:
-        return await Get(ToolEnvironment, ToolEnvironmentRequest(request.spec, "`environment`"))
-    if request.kind is None:
+async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) -> Tools:
+    if request.spec is None and request.kind is None:
         python = await Get(Interpreter, InterpreterRequest("3.11"))
-        return ToolEnvironment(None, python.version, EMPTY_DIGEST, FrozenDict())
-    spec = subsystem.environments.get(request.kind)
+        return Tools(ToolEnvironment(None, python.version, Files()))
+    spec, origin = request.spec, "the toolchain's `environment`"
+    if spec is None:
+        spec = subsystem.environments.get(request.kind)
+        origin = f"`[enginewright].environments` ({request.kind})"
     if spec is None:
         known = ", ".join(sorted(subsystem.environments))
         raise ValueError(
             f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}"
         )
-    origin = f"`[enginewright].environments` ({request.kind})"
-    return await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin))
+    return Tools(await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin)))
 
 
 def rules():

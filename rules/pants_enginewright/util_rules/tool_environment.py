@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Dict, List, Optional
 
 from pants.engine.addresses import Address
 from pants.engine.fs import CreateDigest, Digest, DigestEntries, FileEntry, MergeDigests, RemovePrefix
 from pants.engine.process import Process, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
-from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright.target_types import LockField, PythonVersionField, ToolEnvironmentTarget
 from pants_enginewright.util_rules import interpreter, package_index
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.files import Files, ListFiles
 from pants_enginewright.util_rules.installers import Pip, PipRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.package_index import PackageIndexSettings
@@ -36,10 +36,22 @@ class ToolEnvironment:
     address: Optional[Address]
     """None for plain Python, without packages."""
     python_version: str
-    digest: Digest
-    """The wheels, side by side."""
-    wheels: FrozenDict[str, str]
-    """File name to sha256, sorted by name."""
+    wheels: Files
+    """The wheels, side by side, by file name."""
+
+    def hashes(self) -> Dict[str, str]:
+        return {wheel.path: wheel.sha256 for wheel in self.wheels.entries}
+
+
+async def _download_inputs(target: Target, pip: Pip) -> List[Digest]:
+    sources, script = await MultiGet(
+        Get(HydratedSources, HydrateSourcesRequest(target[LockField])),
+        Get(Digest, CreateDigest, launch_files("download.sh")),
+    )
+    (entry,) = await Get(DigestEntries, Digest, sources.snapshot.digest)
+    assert isinstance(entry, FileEntry)
+    lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
+    return [lock, script, pip.digest]
 
 
 @rule(desc="Download a tool environment", level=LogLevel.DEBUG)
@@ -73,23 +85,9 @@ async def download_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvi
             output_directories=("wheels",),
         ),
     )
-    wheels = await Get(Digest, RemovePrefix(result.output_digest, "wheels"))
-    entries = await Get(DigestEntries, Digest, wheels)
-    hashes = {e.path: e.file_digest.fingerprint for e in entries if isinstance(e, FileEntry)}
-    return ToolEnvironment(
-        target.address, python.version, wheels, FrozenDict(sorted(hashes.items()))
-    )
-
-
-async def _download_inputs(target: Target, pip: Pip) -> list[Digest]:
-    sources, script = await MultiGet(
-        Get(HydratedSources, HydrateSourcesRequest(target[LockField])),
-        Get(Digest, CreateDigest, launch_files("download.sh")),
-    )
-    (entry,) = await Get(DigestEntries, Digest, sources.snapshot.digest)
-    assert isinstance(entry, FileEntry)
-    lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
-    return [lock, script, pip.digest]
+    digest = await Get(Digest, RemovePrefix(result.output_digest, "wheels"))
+    wheels = await Get(Files, ListFiles(digest))
+    return ToolEnvironment(target.address, python.version, wheels)
 
 
 def rules():

@@ -13,9 +13,10 @@ from typing import Any
 
 
 def _import_tensorrt_rtx() -> Any:
-    import tensorrt_rtx  # type: ignore[import-untyped]
+    # The wheel of the bindings; `tensorrt_rtx` is a source distribution that renames it.
+    import tensorrt_rtx_bindings  # type: ignore[import-untyped]
 
-    return tensorrt_rtx
+    return tensorrt_rtx_bindings
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def _find(index: GraphIndex) -> list[Match]:
         if add is None or add in taken or not index.is_fixed(norm.weight):
             continue
         left, right = index.nodes[add].input
-        if index.is_fixed(left) or index.is_fixed(right) or not _same_shape(index, left, right):
+        if not _same_shape(index, left, right):
             continue
         taken.add(add)
         node = helper.make_node(

@@ -1,0 +1,107 @@
+"""`./pants package`: engines and ONNX models into dist/."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pants.core.goals.package import (
+    BuiltPackage,
+    BuiltPackageArtifact,
+    OutputPathField,
+    PackageFieldSet,
+)
+from pants.engine.fs import AddPrefix, Digest
+from pants.engine.internals.session import RunId
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.unions import UnionRule
+from pants.util.logging import LogLevel
+
+from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.target_types import CheckpointField, ComputeCapabilitiesField, ModelField
+from pants_enginewright.target_types import TaskField, ToolchainField
+from pants_enginewright.util_rules.action import ActionResult
+from pants_enginewright.util_rules.engine import Engine, EngineRequest
+from pants_enginewright.util_rules.files import ComposeFiles, Files
+from pants_enginewright.util_rules.onnx_model import (
+    CheckedModel,
+    CheckModel,
+    OnnxModel,
+    OnnxModelRequest,
+)
+from pants_enginewright.util_rules.record import StepRecord
+
+
+@dataclass(frozen=True)
+class FinishPackage:
+    files: Files
+    steps: tuple[ActionResult, ...]
+    output_path: OutputPathField
+
+
+@dataclass(frozen=True)
+class FinishedPackage:
+    package: BuiltPackage
+
+
+@dataclass(frozen=True)
+class TensorrtRtxEngineFieldSet(PackageFieldSet):
+    required_fields = (ModelField, ToolchainField, ComputeCapabilitiesField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@dataclass(frozen=True)
+class OnnxModelFieldSet(PackageFieldSet):
+    required_fields = (CheckpointField, TaskField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@rule(desc="Package an engine", level=LogLevel.DEBUG)
+async def package_tensorrt_rtx_engine(
+    field_set: TensorrtRtxEngineFieldSet, run_id: RunId
+) -> BuiltPackage:
+    del run_id  # Named so that every run records where its steps' results came from.
+    engine = await Get(Engine, EngineRequest(field_set.address.spec, "the command line", None))
+    finished = await Get(
+        FinishedPackage, FinishPackage(engine.package, engine.steps, field_set.output_path)
+    )
+    return finished.package
+
+
+@rule(desc="Package an ONNX model", level=LogLevel.DEBUG)
+async def package_onnx_model(field_set: OnnxModelFieldSet, run_id: RunId) -> BuiltPackage:
+    del run_id
+    model = await Get(
+        OnnxModel, OnnxModelRequest(field_set.address.spec, "the command line", None)
+    )
+    checks = await MultiGet(
+        Get(CheckedModel, CheckModel(model, "", model.address, weights))
+        for weights in (False, True)
+    )
+    described = model.export.files.by_path()["result.json"].at("onnx.json")
+    package = await Get(
+        Files, ComposeFiles((*model.graph.entries, *model.data.entries, described))
+    )
+    steps = (*model.steps, *(check.step for check in checks))
+    finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
+    return finished.package
+
+
+@rule
+async def finish_package(request: FinishPackage) -> FinishedPackage:
+    path = request.output_path.value_or_default(file_ending=None)
+    digest = await Get(Digest, AddPrefix(request.files.digest, path))
+    await MultiGet(Get(StepRecord, ActionResult, step) for step in request.steps)
+    artifacts = [BuiltPackageArtifact(f"{path}/{f.path}") for f in request.files.entries]
+    return FinishedPackage(BuiltPackage(digest, tuple(artifacts)))
+
+
+def rules():
+    return (
+        *collect_rules(),
+        UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),
+        UnionRule(PackageFieldSet, OnnxModelFieldSet),
+    )

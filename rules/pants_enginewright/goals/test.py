@@ -1,0 +1,88 @@
+"""`./pants test` for `engine_test` targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from pants.core.goals.test import (
+    TestFieldSet,
+    TestRequest,
+    TestResult,
+    TestSubsystem,
+)
+from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, AddPrefix, Digest, Snapshot
+from pants.engine.internals.session import RunId
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import WrappedTarget, WrappedTargetRequest
+
+from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.subsystems import EnginewrightSubsystem
+from pants_enginewright.target_types import EngineField, EngineTestTimeoutField, ReproducibleField
+from pants_enginewright.util_rules.action import ActionFailed, ActionResult
+from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.util_rules.record import StepRecord
+from pants_enginewright.util_rules.validation import Validation, ValidationRequest
+
+
+@dataclass(frozen=True)
+class EngineTestFieldSet(TestFieldSet):
+    required_fields = (EngineField, ReproducibleField)
+
+    timeout: EngineTestTimeoutField
+    environment: EnvironmentField
+
+
+class EngineTestRequest(TestRequest):
+    tool_subsystem = EnginewrightSubsystem
+    field_set_type = EngineTestFieldSet
+
+
+@rule(desc="Test an engine")
+async def run_engine_test(
+    batch: EngineTestRequest.Batch[EngineTestFieldSet, Any], test: TestSubsystem, run_id: RunId
+) -> TestResult:
+    del run_id  # Named so that every run records where its steps' results came from.
+    field_set = batch.single_element
+    wrapped = await Get(
+        WrappedTarget, WrappedTargetRequest(field_set.address, "the command line")
+    )
+    await Get(CheckedBuildFile, CheckBuildFile(field_set.address.spec_path))
+    try:
+        validation = await Get(Validation, ValidationRequest(wrapped.target))
+    except ActionFailed as failure:
+        # Another test's result must not be lost, as it would be if the exception went on.
+        return finish_test(field_set, test, 1, "", str(failure))
+    await MultiGet(Get(StepRecord, ActionResult, step) for step in validation.steps)
+    report = await Get(
+        Digest, AddPrefix(validation.report.digest, field_set.address.path_safe_spec)
+    )
+    snapshot = await Get(Snapshot, Digest, report)
+    return finish_test(field_set, test, 0, validation.text, "", validation, snapshot)
+
+
+def finish_test(
+    field_set: EngineTestFieldSet,
+    test: TestSubsystem,
+    exit_code: int,
+    stdout: str,
+    stderr: str,
+    validation: Optional[Validation] = None,
+    report: Snapshot = EMPTY_SNAPSHOT,
+) -> TestResult:
+    return TestResult(
+        exit_code=exit_code,
+        stdout=stdout,
+        stdout_digest=EMPTY_FILE_DIGEST,
+        stderr=stderr,
+        stderr_digest=EMPTY_FILE_DIGEST,
+        addresses=(field_set.address,),
+        output_setting=test.output,
+        result_metadata=validation.steps[-1].metadata if validation else None,
+        extra_output=report,
+        log_extra_output=True,
+    )
+
+
+def rules():
+    return (*collect_rules(), *EngineTestRequest.rules())

@@ -1,0 +1,213 @@
+"""`tensorrt_rtx_engine`: the graph is checked, the plan built, the package described."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Tuple
+
+from pants.engine.addresses import Address
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import InvalidTargetException, Target
+
+from pants_enginewright import canonical_json
+from pants_enginewright.fields import thaw
+from pants_enginewright.target_types import (
+    ComputeCapabilitiesField,
+    MaxAuxStreamsField,
+    ModelField,
+    OptimizationLevelField,
+    ProfilesField,
+    TensorrtRtxEngineTarget,
+    TilingLevelField,
+    ToolchainField,
+    WeightStreamingField,
+    WorkspaceField,
+)
+from pants_enginewright.util_rules.action import (
+    ActionInput,
+    ActionRequest,
+    ActionResult,
+    Tools,
+    ToolsRequest,
+)
+from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.util_rules.files import ComposeFiles, File, Files
+from pants_enginewright.util_rules.onnx_model import (
+    CheckedModel,
+    CheckModel,
+    OnnxModel,
+    OnnxModelRequest,
+)
+from pants_enginewright.util_rules.tool_environment import ToolEnvironment
+from pants_enginewright.util_rules.toolchain import Toolchain, ToolchainRequest
+
+PLAN = "engine.plan"
+
+
+@dataclass(frozen=True)
+class EngineRequest:
+    spec: str
+    origin: str
+    relative_to: Optional[Address]
+
+
+@dataclass(frozen=True)
+class Engine:
+    address: Address
+    model: OnnxModel
+    package: Files
+    """Everything that belongs into dist/."""
+    build: ActionRequest
+    """The step that built the plan, to run it again."""
+    steps: Tuple[ActionResult, ...]
+
+    @property
+    def plan(self) -> File:
+        return self.package.by_path()[PLAN]
+
+
+@dataclass(frozen=True)
+class PackageEngine:
+    address: Address
+    model: OnnxModel
+    toolchain: Toolchain
+    built: ActionResult
+
+
+@dataclass(frozen=True)
+class PackagedEngine:
+    files: Files
+    step: ActionResult
+
+
+def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> ActionRequest:
+    """The step that builds the plan."""
+    workspace = target[WorkspaceField].value
+    return ActionRequest.create(
+        "build_engine",
+        address=target.address,
+        tool_environment=toolchain.parsed()["environment"],
+        inputs=[
+            ActionInput.of("model", model.graph, "model"),
+            ActionInput.of("model", model.data, "model"),
+        ],
+        parameters={
+            "toolchain": toolchain.builder(),
+            "profiles": thaw(target[ProfilesField].value),
+            "compute_capabilities": thaw(target[ComputeCapabilitiesField].value),
+            "optimization_level": target[OptimizationLevelField].value,
+            "tiling_optimization_level": target[TilingLevelField].value,
+            "weight_streaming": target[WeightStreamingField].value,
+            "memory_pool_limits": {} if workspace is None else {"workspace": workspace},
+            "max_aux_streams": target[MaxAuxStreamsField].value,
+        },
+    )
+
+
+def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
+    """Raise unless the toolchain supports each compute capability of the engine."""
+    supported = toolchain.compute_capabilities()
+    wrong = [c for c in target[ComputeCapabilitiesField].value if c not in supported]
+    if wrong:
+        raise InvalidTargetException(
+            f"`{target.alias}` target {target.address}: field `compute_capabilities` has "
+            f"{', '.join(map(repr, wrong))}, which {toolchain.address} does not support; expected "
+            f"some of {', '.join(map(repr, supported))}"
+        )
+
+
+@rule(desc="Build an engine")
+async def build_engine(request: EngineRequest) -> Engine:
+    found = await Get(
+        TargetOfKind,
+        TargetOfKindRequest(
+            request.spec, (TensorrtRtxEngineTarget.alias,), request.origin, request.relative_to
+        ),
+    )
+    target = found.target
+    await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
+    toolchain = await Get(
+        Toolchain,
+        ToolchainRequest(
+            target[ToolchainField].value, f"field `toolchain` of {target.address}", target.address
+        ),
+    )
+    raise_if_unsupported(target, toolchain)
+    model = await Get(
+        OnnxModel,
+        OnnxModelRequest(
+            target[ModelField].value, f"field `model` of {target.address}", target.address
+        ),
+    )
+    reader = canonical_json.dumps(toolchain.reader())
+    graph_check = await Get(CheckedModel, CheckModel(model, reader, target.address, False))
+    build = plan_build(target, model, toolchain)
+    weights_check, built = await MultiGet(
+        Get(CheckedModel, CheckModel(model, reader, target.address, True)),
+        Get(ActionResult, ActionRequest, build),
+    )
+    steps = (*model.steps, graph_check.step, weights_check.step, built)
+    packaged = await Get(
+        PackagedEngine, PackageEngine(target.address, model, toolchain, built)
+    )
+    return Engine(target.address, model, packaged.files, build, (*steps, packaged.step))
+
+
+def plan_inputs(
+    request: PackageEngine, exporter: ToolEnvironment, builder: ToolEnvironment
+) -> List[Dict[str, Any]]:
+    """Provenance: every input of the build by role and address, with its content."""
+    checkpoint = request.model.checkpoint
+    rows = [
+        *((role, checkpoint.address, file) for role, file in checkpoint.sources()),
+        *(("onnx", request.model.address, f) for f in request.model.graph.entries),
+        *(("onnx", request.model.address, f) for f in request.model.data.entries),
+        ("toolchain", request.toolchain.address, request.toolchain.source),
+        *(("exporter", exporter.address, wheel) for wheel in exporter.wheels.entries),
+        *(("builder", builder.address, wheel) for wheel in builder.wheels.entries),
+    ]
+    return [
+        {"role": role, "address": str(address), "path": file.path, **file.described()}
+        for role, address, file in rows
+    ]
+
+
+@rule(desc="Describe an engine package")
+async def package_engine_files(request: PackageEngine) -> PackagedEngine:
+    exporter, builder = await MultiGet(
+        Get(Tools, ToolsRequest(request.model.environment, None)),
+        Get(Tools, ToolsRequest(None, request.toolchain.parsed()["environment"])),
+    )
+    outputs = request.built.files.by_path()
+    shipped = {PLAN: outputs[PLAN]}
+    shipped.update((f.name, f) for f in request.model.checkpoint.tokenizer.entries)
+    build_result = await Get(Files, ComposeFiles((outputs["result.json"],)))
+    written = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "write_manifest",
+            address=request.address,
+            inputs=[ActionInput.of("build", build_result)],
+            parameters={
+                "name": request.address.target_name,
+                "task": request.model.task,
+                "files": {name: file.described() for name, file in shipped.items()},
+                "inputs": plan_inputs(
+                    request, exporter.environment, builder.environment
+                ),
+                "toolchain": request.toolchain.described(),
+                "plugins": [],
+                "kernels": [],
+                "size_estimate": None,
+            },
+        ),
+    )
+    own = {name: written.files.by_path()[name] for name in ("engine.json", "README.md")}
+    entries = tuple(file.at(name) for name, file in {**shipped, **own}.items())
+    return PackagedEngine(await Get(Files, ComposeFiles(entries)), written)
+
+
+def rules():
+    return collect_rules()

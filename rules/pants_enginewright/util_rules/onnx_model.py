@@ -1,0 +1,255 @@
+"""`onnx_model`: a checkpoint exported to ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Tuple, Union
+
+from pants.engine.addresses import Address
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import Target
+
+from pants_enginewright import canonical_json
+from pants_enginewright.fields import thaw
+from pants_enginewright.target_types import (
+    CheckpointField,
+    DtypeField,
+    DynamicAxesField,
+    ExporterField,
+    LogitsField,
+    OnnxModelTarget,
+    OpsetField,
+    TaskField,
+)
+from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.util_rules.files import ComposeFiles, Files
+
+
+@dataclass(frozen=True)
+class OnnxModelRequest:
+    spec: str
+    origin: str
+    relative_to: Optional[Address]
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    address: Address
+    checkpoint: Checkpoint
+    task: str
+    dtype: str
+    environment: str
+    """Kind of the tool environment that exported it."""
+    graph: Files
+    """`model.onnx`."""
+    data: Files
+    """The files that the graph's external data lie in; they belong beside it."""
+    export: ActionResult
+    """Its result has opset, IR version, inputs and outputs."""
+    steps: Tuple[ActionResult, ...]
+
+    def dynamic_axes(self) -> Dict[str, Dict[str, str]]:
+        """Tensor name to position (as text) to name of each dynamic axis."""
+        result = self.export.parsed()
+        tensors = [*result["inputs"], *result["outputs"]]
+        return {
+            t["name"]: {str(i): n for i, n in enumerate(t["shape"]) if isinstance(n, str)}
+            for t in tensors
+        }
+
+
+@dataclass(frozen=True)
+class ExportWithTorch:
+    target: Target
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class ExportDirect:
+    target: Target
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class TorchExport:
+    model: OnnxModel
+
+
+@dataclass(frozen=True)
+class DirectExport:
+    model: OnnxModel
+
+
+@rule(desc="Export to ONNX")
+async def export_onnx_model(request: OnnxModelRequest) -> OnnxModel:
+    found = await Get(
+        TargetOfKind,
+        TargetOfKindRequest(
+            request.spec, (OnnxModelTarget.alias,), request.origin, request.relative_to
+        ),
+    )
+    target = found.target
+    await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
+    checkpoint = await Get(
+        Checkpoint,
+        CheckpointRequest(
+            target[CheckpointField].value,
+            f"field `checkpoint` of {target.address}",
+            target.address,
+        ),
+    )
+    if target[ExporterField].value == "direct":
+        direct = await Get(DirectExport, ExportDirect(target, checkpoint))
+        return direct.model
+    traced = await Get(TorchExport, ExportWithTorch(target, checkpoint))
+    return traced.model
+
+
+@rule
+async def export_with_torch(request: ExportWithTorch) -> TorchExport:
+    target, checkpoint = request.target, request.checkpoint
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "export_onnx",
+            address=target.address,
+            environment="export",
+            inputs=[
+                ActionInput.of("config", checkpoint.config, "checkpoint"),
+                ActionInput.of("weights", checkpoint.weights, "checkpoint"),
+            ],
+            parameters=_export_parameters(target),
+        ),
+    )
+    model = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
+    graph = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, "model.onnx"))
+    others = [file.path for file in model.entries if file.path != "model.onnx"]
+    data = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, *others))
+    return TorchExport(_model(request, "export", graph, data, result, (result,)))
+
+
+@rule
+async def export_direct(request: ExportDirect) -> DirectExport:
+    target, checkpoint = request.target, request.checkpoint
+    parameters = _export_parameters(target)
+    del parameters["dynamic_axes"]
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "export_direct",
+            address=target.address,
+            environment="onnx",
+            inputs=[
+                ActionInput.of("config", checkpoint.config),
+                ActionInput.of("descriptor", checkpoint.descriptor),
+            ],
+            parameters={**parameters, "logits": target[LogitsField].value},
+        ),
+    )
+    steps: Tuple[ActionResult, ...] = (result,)
+    graph = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
+    weights = checkpoint.weights
+    if result.parsed()["converted"]:
+        converted = await Get(
+            ActionResult, ActionRequest, _conversion(target, checkpoint, parameters["dtype"])
+        )
+        steps = (*steps, converted)
+        weights = await Get(Files, ComposeFiles, ComposeFiles.under("weights", converted.files))
+    wanted = result.parsed()["external_data"]
+    data = await Get(Files, ComposeFiles, ComposeFiles.named(weights.entries, *wanted))
+    return DirectExport(_model(request, "onnx", graph, data, result, steps))
+
+
+def _conversion(target: Target, checkpoint: Checkpoint, dtype: str) -> ActionRequest:
+    return ActionRequest.create(
+        "convert_weights",
+        address=target.address,
+        environment="onnx",
+        inputs=[
+            ActionInput.of("weights", checkpoint.weights),
+            ActionInput.of("descriptor", checkpoint.descriptor),
+        ],
+        parameters={"dtype": dtype},
+    )
+
+
+def _export_parameters(target: Target) -> Dict[str, Any]:
+    return {
+        "task": target[TaskField].value,
+        "opset": target[OpsetField].value,
+        "dtype": target[DtypeField].value,
+        "dynamic_axes": thaw(target[DynamicAxesField].value),
+    }
+
+
+def _model(
+    request: Union[ExportWithTorch, ExportDirect],
+    environment: str,
+    graph: Files,
+    data: Files,
+    export: ActionResult,
+    steps: Tuple[ActionResult, ...],
+) -> OnnxModel:
+    return OnnxModel(
+        request.target.address,
+        request.checkpoint,
+        request.target[TaskField].value,
+        request.target[DtypeField].value,
+        environment,
+        graph,
+        data,
+        export,
+        (*request.checkpoint.steps, *steps),
+    )
+
+
+@dataclass(frozen=True)
+class CheckModel:
+    """Asks for the checks of a graph and its weights; `reader` is canonical JSON, or empty."""
+
+    model: OnnxModel
+    reader: str
+    address: Address
+    weights: bool
+    """Whether the weights are checked, or the graph's structure."""
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    step: ActionResult
+
+
+@rule(desc="Check an ONNX model")
+async def check_model(request: CheckModel) -> CheckedModel:
+    model = request.model
+    graph = ActionInput.of("model", model.graph, "model")
+    if request.weights:
+        wanted = ActionRequest.create(
+            "check_weights",
+            address=model.address,
+            environment="onnx",
+            inputs=[graph, ActionInput.of("data", model.data, "model")],
+            parameters={"dtype": model.dtype},
+        )
+    else:
+        wanted = ActionRequest.create(
+            "check_graph",
+            address=model.address,
+            environment="onnx",
+            inputs=[graph],
+            parameters={
+                "dynamic_axes": model.dynamic_axes(),
+                "dtype": model.dtype,
+                "reader": canonical_json.loads(request.reader) if request.reader else None,
+            },
+        )
+    return CheckedModel(await Get(ActionResult, ActionRequest, wanted))
+
+
+def rules():
+    return collect_rules()

@@ -1,0 +1,207 @@
+"""`engine_test`: what an engine has to prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Tuple
+
+from pants.engine.addresses import Address
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+
+from pants_enginewright.target_types import (
+    BOUNDS,
+    DatasetField,
+    DatasetSourceField,
+    EngineField,
+    ReferenceField,
+    ReproducibleField,
+    TextDatasetTarget,
+)
+from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.util_rules.engine import PLAN, Engine, EngineRequest
+from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    target: Target
+
+
+@dataclass(frozen=True)
+class Validation:
+    report: Files
+    """Empty where the test compares with no reference."""
+    text: str
+    steps: Tuple[ActionResult, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyRequest:
+    target: Target
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    measured: ActionResult
+    judged: ActionResult
+
+
+@dataclass(frozen=True)
+class RebuildRequest:
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    second: ActionResult
+    compared: ActionResult
+
+
+@rule(desc="Validate an engine")
+async def validate_engine(request: ValidationRequest) -> Validation:
+    target = request.target
+    engine = await Get(
+        Engine,
+        EngineRequest(
+            target[EngineField].value, f"field `engine` of {target.address}", target.address
+        ),
+    )
+    checked = await Get(ActionResult, ActionRequest, plan_package_check(target.address, engine))
+    steps: Tuple[ActionResult, ...] = (*engine.steps, checked)
+    text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
+    report = Files()
+    if target[ReferenceField].value is not None:
+        accuracy = await Get(Accuracy, AccuracyRequest(target, engine))
+        steps = (*steps, accuracy.measured, accuracy.judged)
+        report = await Get(
+            Files,
+            ComposeFiles,
+            ComposeFiles.named(accuracy.judged.files.entries, "report.json", "report.txt"),
+        )
+        text += accuracy.judged.log
+    if target[ReproducibleField].value:
+        rebuild = await Get(Rebuild, RebuildRequest(engine))
+        steps = (*steps, rebuild.second, rebuild.compared)
+        text += f"built twice, same bytes: sha256 {rebuild.compared.parsed()['sha256']}\n"
+    return Validation(report, text, steps)
+
+
+def plan_package_check(address: Address, engine: Engine) -> ActionRequest:
+    files = engine.package.by_path()
+    others = tuple(f for name, f in files.items() if name not in (PLAN, "engine.json"))
+    digest = engine.package.digest
+    # One folder, given once: the roles divide its files.
+    return ActionRequest.create(
+        "check_engine",
+        address=address,
+        inputs=[
+            ActionInput("plan", (files[PLAN],), digest, "package"),
+            ActionInput("manifest", (files["engine.json"],), digest, "package"),
+            ActionInput("package", others, digest, "package"),
+        ],
+    )
+
+
+@rule(desc="Measure the accuracy of an engine's model")
+async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
+    target, engine = request.target, request.engine
+    reference = await Get(
+        Checkpoint,
+        CheckpointRequest(
+            target[ReferenceField].value, f"field `reference` of {target.address}", target.address
+        ),
+    )
+    dataset = await Get(
+        TargetOfKind,
+        TargetOfKindRequest(
+            target[DatasetField].value,
+            (TextDatasetTarget.alias,),
+            f"field `dataset` of {target.address}",
+            target.address,
+        ),
+    )
+    hydrated = await Get(
+        HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField])
+    )
+    listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
+    text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
+    measured = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "measure_accuracy",
+            address=target.address,
+            environment="validate",
+            inputs=[
+                ActionInput.of("model", engine.model.graph, "model"),
+                ActionInput.of("model", engine.model.data, "model"),
+                ActionInput.of("config", reference.config, "reference"),
+                ActionInput.of("weights", reference.weights, "reference"),
+                ActionInput.of("tokenizer", reference.tokenizer, "reference"),
+                ActionInput.of("dataset", text),
+            ],
+            parameters=plan_measurement(engine.model.task),
+        ),
+    )
+    measurements = await Get(
+        Files, ComposeFiles, ComposeFiles.named(measured.files.entries, "measurements.json")
+    )
+    judged = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "judge_accuracy",
+            address=target.address,
+            inputs=[ActionInput.of("measurements", measurements)],
+            parameters={field.alias: target[field].value for field in BOUNDS},
+        ),
+    )
+    return Accuracy(measured, judged)
+
+
+def plan_measurement(task: str) -> Dict[str, Any]:
+    """Several sequence lengths and batch sizes, so that padding and both ends are covered."""
+    if task == "feature-extraction":
+        return {
+            "task": task,
+            "max_sequence": 128,
+            "sequence_lengths": [16, 64],
+            "batch_sizes": [1, 4],
+        }
+    return {
+        "task": task,
+        "max_sequence": 256,
+        "sequence_lengths": [17, 64, 256],
+        "batch_sizes": [1, 3],
+    }
+
+
+@rule(desc="Build an engine a second time")
+async def build_again(request: RebuildRequest) -> Rebuild:
+    engine = request.engine
+    second = await Get(ActionResult, ActionRequest, engine.build.again())
+    first_plan, second_plan = await MultiGet(
+        Get(Files, ComposeFiles((engine.plan,))),
+        Get(Files, ComposeFiles, ComposeFiles.named(second.files.entries, PLAN)),
+    )
+    compared = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "compare_builds",
+            address=engine.address,
+            inputs=[
+                ActionInput.of("first", first_plan),
+                ActionInput.of("second", second_plan),
+            ],
+        ),
+    )
+    return Rebuild(second, compared)
+
+
+def rules():
+    return collect_rules()
