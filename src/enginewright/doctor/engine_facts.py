@@ -6,7 +6,7 @@ full checking belong to `enginewright.engine.manifest`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from enginewright.compatibility.version import ComputeCapability, Version, try_v
 from enginewright.errors import InputError, Problem
 
 MAX_MANIFEST = 64 << 20
+_Note = Callable[[str, str, object], None]
+"""Takes the field, what was expected, and what is there."""
 _BYTES = {
     "float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2,
     "bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1,
@@ -107,39 +109,47 @@ def engine_facts(document: Mapping[str, Any], where: str) -> EngineFacts:
     version = _version(product.get("version", document.get("version")))
     if not name:
         note("product.name", "a product's name", document.get("product"))
-    if version is None:
+    if version is None or len(version.fields) != 4:
         note("product.version", "four numbers", product.get("version"))
     driver = _version(document.get("minimum_driver"))
     if driver is None:
         note("minimum_driver", "a driver version", document.get("minimum_driver"))
+    return EngineFacts(
+        product=name,
+        version=version,
+        cuda=_text(document.get("cuda")),
+        minimum_driver=driver,
+        compute_capabilities=_capabilities(document, note),
+        device=_text(_mapping(document.get("device")).get("name")),
+        files=_files(document, note),
+        components=(*_components("plugin", document), *_components("kernel", document)),
+        memory=_memory(document),
+        problems=tuple(problems),
+    )
+
+
+def _capabilities(document: Mapping[str, Any], note: _Note) -> tuple[ComputeCapability, ...]:
     capabilities = []
     for item in _list(document.get("compute_capabilities")):
         try:
             capabilities.append(ComputeCapability.parse(_text(item)))
         except InputError:
             note("compute_capabilities", "such as 8.9", item)
+    return tuple(capabilities)
+
+
+def _files(document: Mapping[str, Any], note: _Note) -> tuple[PackagedFile, ...]:
     files = []
-    for file, digest in _mapping(document.get("files")).items():
+    for name, digest in _mapping(document.get("files")).items():
         values = _mapping(digest)
         sha256, size = _text(values.get("sha256")), values.get("size")
         if len(sha256) != 64 or type(size) is not int or size < 0:
-            note(f"files.{file[:80]}", "sha256 and size", digest)
+            note(f"files.{name[:80]}", "sha256 and size", digest)
         else:
-            files.append(PackagedFile(file, sha256, size))
+            files.append(PackagedFile(name, sha256, size))
     if not files:
         note("files", "the files of the package with their digests", document.get("files"))
-    return EngineFacts(
-        product=name,
-        version=version,
-        cuda=_text(document.get("cuda")),
-        minimum_driver=driver,
-        compute_capabilities=tuple(capabilities),
-        device=_text(_mapping(document.get("device")).get("name")),
-        files=tuple(files),
-        components=(*_components("plugin", document), *_components("kernel", document)),
-        memory=_memory(document),
-        problems=tuple(problems),
-    )
+    return tuple(files)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
