@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from enginewright.host.fact import Fact, known, unknown
@@ -19,6 +20,7 @@ _IN_CGROUP = (
 _UNLIMITED_V1 = 1 << 62
 """Version 1 writes a number near 2^63 for no limit."""
 UNLIMITED = "unlimited"
+_MAX_DEPTH = 32
 
 
 def container(source: Source) -> Container:
@@ -94,13 +96,37 @@ def _wsl(source: Source) -> Fact[bool]:
 
 
 def limits(source: Source) -> Limits:
-    """Memory and processors of the control group, version 2 or 1."""
-    try:
-        memory = read_text(source, "/sys/fs/cgroup/memory.max")
-        version: Fact[int] = known(2)
-    except UnavailableError:
+    """Memory and processors of the control group, version 2 or 1.
+
+    In version 2 every group above the process's own limits it too: the lowest counts.
+    """
+    memories, processors = [], []
+    for folder in _groups(source):
+        with contextlib.suppress(UnavailableError):
+            memories.append(_bytes(read_text(source, f"{folder}/memory.max")))
+            processors.append(_cpus_v2(source, folder))
+    if not memories:
         return _limits_v1(source)
-    return Limits(version, _bytes(memory), _cpus_v2(source))
+    return Limits(known(2), _lowest(memories), _lowest(processors))
+
+
+def _groups(source: Source) -> list[str]:
+    """Folders of the process's control group and of all above it, down to the root."""
+    base = "/sys/fs/cgroup"
+    try:
+        lines = read_text(source, "/proc/self/cgroup").splitlines()
+    except UnavailableError:
+        return [base]
+    path = next((line[3:].strip("/") for line in lines if line.startswith("0::/")), "")
+    parts = [part for part in path.split("/") if part and part != ".."][:_MAX_DEPTH]
+    return ["/".join([base, *parts[:end]]) for end in range(len(parts), -1, -1)]
+
+
+def _lowest(found: list[Fact[str]]) -> Fact[str]:
+    numbers = [fact for fact in found if fact.value not in (None, UNLIMITED)]
+    if numbers:
+        return min(numbers, key=lambda fact: float(fact.value or 0))
+    return next((fact for fact in found if fact.known), found[0])
 
 
 def _limits_v1(source: Source) -> Limits:
@@ -120,9 +146,9 @@ def _limits_v1(source: Source) -> Limits:
     return Limits(version, memory, cpus)
 
 
-def _cpus_v2(source: Source) -> Fact[str]:
+def _cpus_v2(source: Source, folder: str) -> Fact[str]:
     try:
-        fields = read_text(source, "/sys/fs/cgroup/cpu.max").split()
+        fields = read_text(source, f"{folder}/cpu.max").split()
     except UnavailableError as error:
         return unknown(f"cpu.max: {error}")
     if len(fields) != 2:

@@ -203,6 +203,20 @@ def test_cgroup_version_2_without_limits():
     assert (limits.memory.value, limits.cpus.value) == ("unlimited", "unlimited")
 
 
+def test_the_lowest_limit_of_all_groups_above_a_process_counts():
+    capture = h200()
+    for name in ("memory.max", "cpu.max"):
+        del capture.files[f"/sys/fs/cgroup/{name}"]
+    capture.files["/proc/self/cgroup"] = b"0::/user.slice/job.scope\n"
+    base = "/sys/fs/cgroup/user.slice"
+    capture.files[f"{base}/memory.max"] = b"1000\n"
+    capture.files[f"{base}/cpu.max"] = b"200000 100000\n"
+    capture.files[f"{base}/job.scope/memory.max"] = b"max\n"
+    capture.files[f"{base}/job.scope/cpu.max"] = b"50000 100000\n"
+    limits = probe(CapturedSource(capture)).container.limits
+    assert (limits.version.value, limits.memory.value, limits.cpus.value) == (2, "1000", "0.5")
+
+
 def test_a_cgroup_file_with_garbage_is_unknown():
     capture = h200()
     capture.files["/sys/fs/cgroup/memory.max"] = b"12 apples\n"
