@@ -1,6 +1,7 @@
 """What the backend brings: lists, no logic."""
 
 from pants_enginewright.goals import generate_lockfiles, package, test
+from pants_enginewright.goals import record as build_record
 from pants_enginewright.target_types import (
     EngineTestTarget,
     ModelCheckpointTarget,
@@ -47,6 +48,7 @@ def rules():
         action,
         addresses,
         build_file,
+        build_record,
         checkpoint,
         dependencies,
         engine,

@@ -1,0 +1,152 @@
+"""The build record of a run, its one-line summary, and the progress of long steps.
+
+Pants reports workunits to a callback while it works. Those of `util_rules/record.py` say where the
+result of each step came from; a step that runs now says how far it is in a file of a named cache.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+from pants.engine.internals.scheduler import Workunit
+from pants.engine.rules import collect_rules, rule
+from pants.engine.streaming_workunit_handler import (
+    StreamingWorkunitContext,
+    WorkunitsCallback,
+    WorkunitsCallbackFactory,
+    WorkunitsCallbackFactoryRequest,
+)
+from pants.engine.unions import UnionRule
+from pants.option.global_options import GlobalOptions
+
+from pants_enginewright import canonical_json
+from pants_enginewright.subsystems import EnginewrightSubsystem
+from pants_enginewright.util_rules.action import PROGRESS_CACHE
+from pants_enginewright.util_rules.record import METADATA
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_INTERVAL = 2.0
+RAN = "ran"
+
+
+def describe_source(step: Dict[str, Any]) -> str:
+    """Where a step's result came from, in the words of the record."""
+    if step["source"] == RAN:
+        return "ran remotely" if step["remote"] else "ran here"
+    return {
+        "hit_locally": "local cache",
+        "hit_remotely": "remote cache",
+        "memoized": "memory",
+    }[step["source"]]
+
+
+def summarize(steps: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """Totals of a run: counts by source, seconds spent and saved, bytes put out."""
+    by_source: Dict[str, int] = {}
+    spent = saved = 0
+    for step in steps:
+        by_source[step["from"]] = by_source.get(step["from"], 0) + 1
+        milliseconds = step["milliseconds"] or 0
+        if step["from"].startswith("ran"):
+            spent += milliseconds
+        else:
+            saved += milliseconds
+    return {
+        "steps": len(steps),
+        "from": by_source,
+        "seconds_spent": spent / 1000,
+        "seconds_saved": saved / 1000,
+        "bytes": sum(step["bytes"] for step in steps),
+    }
+
+
+def summary_line(totals: Dict[str, Any]) -> str:
+    built = sum(count for source, count in totals["from"].items() if source.startswith("ran"))
+    cached = totals["steps"] - built
+    steps = "1 step" if totals["steps"] == 1 else f"{totals['steps']} steps"
+    return f"{steps}: {built} built, {cached} from cache, {totals['seconds_saved']:.0f} s saved"
+
+
+@dataclass
+class RecordCallback(WorkunitsCallback):
+    path: Optional[str]
+    progress_folder: str
+    started: float = field(default_factory=time.time)
+    shown: Dict[str, str] = field(default_factory=dict)
+    last_look: float = 0.0
+    steps: Dict[Tuple[str, str, str], Dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def can_finish_async(self) -> bool:
+        return False
+
+    def __call__(
+        self,
+        *,
+        started_workunits: Tuple[Workunit, ...],
+        completed_workunits: Tuple[Workunit, ...],
+        finished: bool,
+        context: StreamingWorkunitContext,
+    ) -> None:
+        del started_workunits, context
+        for workunit in completed_workunits:
+            step = workunit.get("metadata", {}).get(METADATA)
+            if step is not None:
+                self._add(dict(step))
+        if finished:
+            self._finish()
+        elif time.time() - self.last_look >= PROGRESS_INTERVAL:
+            self.last_look = time.time()
+            self._show_progress()
+
+    def _add(self, step: Dict[str, Any]) -> None:
+        step["from"] = describe_source(step)
+        del step["source"], step["remote"]
+        self.steps[(step["action"], step["address"], step["key"])] = step
+
+    def _finish(self) -> None:
+        steps = [self.steps[name] for name in sorted(self.steps)]
+        totals = summarize(steps)
+        if self.path:
+            with open(self.path, "w", encoding="utf-8") as stream:
+                stream.write(canonical_json.dumps({"steps": steps, "totals": totals}))
+        if steps:
+            logger.info(summary_line(totals))
+
+    def _show_progress(self) -> None:
+        if not os.path.isdir(self.progress_folder):
+            return
+        for entry in os.scandir(self.progress_folder):
+            if entry.stat().st_mtime < self.started:
+                continue
+            with open(entry.path, encoding="utf-8", errors="replace") as stream:
+                text = stream.read().strip()
+            if text and self.shown.get(entry.name) != text:
+                self.shown[entry.name] = text
+                logger.info(text)
+
+
+class RecordCallbackFactoryRequest(WorkunitsCallbackFactoryRequest):
+    """Asks for the callback of a run."""
+
+
+@rule
+def make_record_callback(
+    _: RecordCallbackFactoryRequest,
+    subsystem: EnginewrightSubsystem,
+    global_options: GlobalOptions,
+) -> WorkunitsCallbackFactory:
+    folder = os.path.join(global_options.named_caches_dir, PROGRESS_CACHE)
+    return WorkunitsCallbackFactory(lambda: RecordCallback(subsystem.record, folder))
+
+
+def rules():
+    return (
+        *collect_rules(),
+        UnionRule(WorkunitsCallbackFactoryRequest, RecordCallbackFactoryRequest),
+    )
