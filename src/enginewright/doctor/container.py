@@ -19,7 +19,7 @@ def container_findings(host: Host, tensor_parallel: int | None = None) -> list[F
     """Findings between driver and application; `tensor_parallel` is how many GPUs are meant."""
     findings = _lost_device(host)
     if not findings:
-        findings = _nodes(host)
+        findings = _nodes(host) or _libraries(host)
     return [*findings, *_modes(host), *_shared_memory(host, tensor_parallel), *_limits(host)]
 
 
@@ -62,6 +62,24 @@ def _nodes(host: Host) -> list[Finding]:
             "the driver is loaded, but this process has no device node to reach it; a step that "
             "needs the GPU is skipped here, never passed",
             command("container_toolkit" if inside else "create_device_nodes", host),
+        )
+    ]
+
+
+def _libraries(host: Host) -> list[Finding]:
+    error = host.driver.nvml_error
+    if not error or "nvidia-ml-py" in error or not in_container(host):
+        return []
+    return [
+        Finding(
+            "container.driver-libraries",
+            Link.CONTAINER,
+            Severity.ERROR,
+            f"the device nodes are there, and NVML does not start: {error}",
+            "the driver's libraries belong to the host; the container's runtime mounts those that "
+            "NVIDIA_DRIVER_CAPABILITIES asks for",
+            "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; where that is "
+            "set: " + command("container_toolkit", host),
         )
     ]
 

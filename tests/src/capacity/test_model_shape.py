@@ -106,7 +106,9 @@ def test_heads_that_do_not_divide():
         shape(num_key_value_heads=3)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe{}", b"[1]", b"[" * 100000])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\xff\xfe{}", b"[1]", b"[" * 100000, b'{"a": 1' + b"0" * 5000 + b"}"]
+)
 def test_a_config_that_is_no_json(tmp_path, data):
     (tmp_path / "config.json").write_bytes(data)
     with pytest.raises(InputError):

@@ -212,6 +212,13 @@ def test_row_41_a_container_without_device_nodes():
     assert "--gpus all" in diagnosis.findings[0].fix
 
 
+def test_a_container_with_devices_and_without_the_drivers_libraries():
+    error = {"error": "NVML Shared Library Not Found", "code": 12}
+    diagnosis = examine(host(gpus=None, error=error, library=None, container=True))
+    assert codes(diagnosis) == ["container.driver-libraries"]
+    assert "compute,utility" in diagnosis.findings[0].fix
+
+
 def test_row_42_nvml_unknown_error_in_a_container_is_no_driver_fault():
     error = {"error": "Unknown Error", "code": 999}
     diagnosis = examine(host(gpus=None, error=error, container=True))
