@@ -29,8 +29,6 @@ def read_object(path: Path) -> dict[str, Any]:
         raise InputError(Problem("not valid JSON", where, actual=error.msg)) from error
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(Problem("not valid JSON", str(path), actual=str(error)[:200])) from error
-    except ValueError as error:  # an integer of thousands of digits
-        raise InputError(Problem("not valid JSON", str(path), actual=str(error)[:200])) from error
     except RecursionError as error:
         raise InputError(Problem("JSON is nested too deeply", str(path))) from error
     if not isinstance(value, dict):
