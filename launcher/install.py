@@ -11,6 +11,7 @@ elsewhere) and `pex.sh` (shell commands that tell Pants where it is).
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def install(lock, folder):
         wheels = install_pants(lock, home)
         pex = build_pex_tool(home, wheels)
         shutil.rmtree(str(wheels))
-        (home / "pex.sh").write_text(shell_script(pex_options(pex, folder / "pex")))
+        (home / "pex.sh").write_text(pex_script(pex, folder / "pex"))
         link_client(home)
         publish(home, folder)
     except BaseException:
@@ -100,14 +101,22 @@ def build_pex_tool(home, wheels):
     return pex
 
 
-def pex_options(pex, address):
-    """The Pants options that make its Python backend take `pex` from `address`."""
+def pex_script(pex, final):
+    """Shell commands that make Pants' Python backend take `pex`, which will be at `final`."""
+    address, link = final.as_uri(), ""
+    if "%" in address:
+        # Pants opens the path of an address as it stands, with `%20` where it has a space. Anyone
+        # can make files in /tmp, but Pants checks the digest of what it finds there.
+        short = Path("/tmp") / f"enginewright-pex-{os.getuid()}-{final.parent.name}"
+        link = f"[ -e {short} ] || ln -sf {shlex.quote(str(final))} {short} || :\n"
+        address = short.as_uri()
     size = pex.stat().st_size
     versions = [f"v{_PEX_VERSION}|{platform}|{_PEX_SHA256}|{size}" for platform in _PLATFORMS]
-    return {
-        "PANTS_PEX_CLI_URL_TEMPLATE": address.as_uri(),
+    options = {
+        "PANTS_PEX_CLI_URL_TEMPLATE": address,
         "PANTS_PEX_CLI_KNOWN_VERSIONS": repr(versions),
     }
+    return link + shell_script(options)
 
 
 def link_client(home):
