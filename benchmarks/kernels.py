@@ -275,7 +275,7 @@ def shapes_to_try(launch: Launch) -> list[tuple[tuple[int, int, int], tuple[int,
                 if 64 <= x * together * at_once <= 512:
                     tried.append(((-(-tokens // at_once), 1, 1), (x, together, at_once)))
     elif launch.kernel.startswith("masked_sum"):
-        for block in (128, 256, 512, 1024):
+        for block in (128, 256, 512):
             tried.append((launch.grid, (x, max(1, block // x), 1)))
             tried.append((launch.grid, (32, block // 32, 1)))
     return sorted(set(tried))

@@ -93,12 +93,11 @@ void rotary(const std::string& dtype, bool interleaved, uintptr_t x, uintptr_t y
     using T = decltype(element);
     run_group(threads, [&](HostGroup& group) {
       for (int64_t token = 0; token < tokens; ++token) {
-        const int64_t angle = token * (rotary_dimension / 2);
         const auto turn = interleaved ? rotary_token<T, true> : rotary_token<T, false>;
         turn(group.rank(), group.size(), HeadRange{0, heads, 1},
              at<const T>(x) + token * x_token_stride, at<T>(y) + token * y_token_stride,
-             at<const float>(cosine) + angle, at<const float>(sine) + angle, dimension,
-             rotary_dimension, x_head_stride, y_head_stride);
+             at<const float>(cosine), at<const float>(sine), token, dimension, rotary_dimension,
+             x_head_stride, y_head_stride);
       }
     });
   });

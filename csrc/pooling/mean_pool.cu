@@ -2,7 +2,7 @@
 //
 // masked_sum_*: x [batch, sequence, columns] with the given strides in elements and contiguous
 // columns, mask int64 [batch, sequence] contiguous, partial float32 [batch, splits, columns]. The
-// grid is (any, splits); a block has x for columns and y for tokens, at most 1024 threads.
+// grid is (any, splits); a block has x for columns and y for tokens, at most 512 threads.
 //
 // finish_mean_pool: partial as above, used as scratch; y float32 [batch, columns] with its row
 // stride. Any one-dimensional grid, a block of `BlockRowGroup` with one row.
@@ -11,11 +11,13 @@
 
 namespace enginewright {
 
+constexpr int kMaxThreads = 512;
+
 template <class T>
 __device__ void masked_sum(const T* x, const int64_t* mask, float* partial, int64_t batch,
                            int64_t sequence, int64_t columns, int64_t batch_stride,
                            int64_t sequence_stride) {
-  __shared__ float shared[1024 * kPacketElements];
+  __shared__ float shared[kMaxThreads * kPacketElements];
   const int64_t splits = gridDim.y;
   const int64_t length = (sequence + splits - 1) / splits;
   const int64_t end = min(sequence, (blockIdx.y + 1) * length);
@@ -71,7 +73,7 @@ __device__ void masked_sum(const T* x, const int64_t* mask, float* partial, int6
 using enginewright::BFloat16;
 using enginewright::Float16;
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kMaxThreads)
     masked_sum_f16(const Float16* x, const int64_t* mask, float* partial, int64_t batch,
                    int64_t sequence, int64_t columns, int64_t batch_stride,
                    int64_t sequence_stride) {
@@ -79,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                            sequence_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kMaxThreads)
     masked_sum_bf16(const BFloat16* x, const int64_t* mask, float* partial, int64_t batch,
                     int64_t sequence, int64_t columns, int64_t batch_stride,
                     int64_t sequence_stride) {

@@ -12,33 +12,46 @@ struct TokenRange {
   int64_t first, end, step;
 };
 
+// Bit k says whether token `first + k * step` of the range counts.
+template <int kCount>
+EW_HD uint32_t load_mask(const int64_t* mask, TokenRange tokens, int64_t first) {
+  uint32_t counted = 0;
+  EW_UNROLL
+  for (int k = 0; k < kCount; ++k) {
+    const int64_t token = first + k * tokens.step;
+    if (token < tokens.end && mask[token] != 0) counted |= 1u << k;
+  }
+  return counted;
+}
+
 // Adds the tokens of the range to the eight columns of packet `index`. Masked tokens are not read.
 template <class T>
 EW_HD void masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, TokenRange tokens,
                              int64_t index, float (&sums)[kPacketElements]) {
   constexpr int kAtOnce = 4;  // independent loads under way
+  uint32_t counted = load_mask<kAtOnce>(mask, tokens, tokens.first);
   for (int64_t first = tokens.first; first < tokens.end; first += kAtOnce * tokens.step) {
-    bool counted[kAtOnce];
     Packet packets[kAtOnce];
     EW_UNROLL
     for (int k = 0; k < kAtOnce; ++k) {
-      const int64_t token = first + k * tokens.step;
-      counted[k] = token < tokens.end && mask[token] != 0;
-    }
-    EW_UNROLL
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (counted[k]) packets[k] = load_packet(x + (first + k * tokens.step) * stride, index);
-    }
-    EW_UNROLL
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (!counted[k]) continue;
-      EW_UNROLL
-      for (int word = 0; word < 4; ++word) {
-        const Pair<T> value = unpack<T>(packets[k].words[word]);
-        sums[2 * word] += value.low;
-        sums[2 * word + 1] += value.high;
+      if (counted & (1u << k)) {
+        packets[k] = load_packet(x + (first + k * tokens.step) * stride, index);
       }
     }
+    // The mask of the next tokens arrives together with these.
+    const uint32_t next = load_mask<kAtOnce>(mask, tokens, first + kAtOnce * tokens.step);
+    EW_UNROLL
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (counted & (1u << k)) {
+        EW_UNROLL
+        for (int word = 0; word < 4; ++word) {
+          const Pair<T> value = unpack<T>(packets[k].words[word]);
+          sums[2 * word] += value.low;
+          sums[2 * word + 1] += value.high;
+        }
+      }
+    }
+    counted = next;
   }
 }
 

@@ -18,12 +18,12 @@ __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
        token < batch * sequence; token += step) {
     const int64_t item = divide(token, sequence);
     const int64_t index = token - item * sequence;
-    const int64_t angle = (positions ? positions[token] : index) * (rotary_dimension / 2);
+    const int64_t position = positions ? positions[token] : index;
     rotary_token<T, kInterleaved>(
         threadIdx.x, blockDim.x, HeadRange{threadIdx.y, heads, blockDim.y},
         x + item * x_batch_stride + index * x_sequence_stride,
-        y + item * y_batch_stride + index * y_sequence_stride, cosine + angle, sine + angle,
-        dimension, rotary_dimension, x_head_stride, y_head_stride);
+        y + item * y_batch_stride + index * y_sequence_stride, cosine, sine, position, dimension,
+        rotary_dimension, x_head_stride, y_head_stride);
   }
 }
 

@@ -55,38 +55,59 @@ struct HeadRange {
   int64_t first, end, step;
 };
 
+// The packets of a head that hold eight pairs in the half layout, or four in the interleaved one.
+template <class T, bool kInterleaved>
+struct Unit {
+  Packet low, high;
+
+  EW_HD void load(const T* head, int64_t index, int64_t half) {
+    low = load_packet(head, index);
+    if constexpr (!kInterleaved) high = load_packet(head, index + half / kPacketElements);
+  }
+
+  EW_HD void store(T* head, int64_t index, int64_t half) const {
+    store_packet(head, index, low);
+    if constexpr (!kInterleaved) store_packet(head, index + half / kPacketElements, high);
+  }
+
+  EW_HD void turn(const float* cosine, const float* sine) {
+    if constexpr (kInterleaved) {
+      rotate_neighbours<T>(low, cosine, sine);
+    } else {
+      rotate_halves<T>(low, high, cosine, sine);
+    }
+  }
+};
+
 // All heads of a token that `heads` names. `x` and `y` point to the token's first head and may be
-// the same; `cosine` and `sine` to the rotary / 2 values of its position. A thread keeps the
+// the same; `cosine` and `sine` to the table, of rotary / 2 values a position. A thread keeps the
 // angles of its columns in registers from head to head.
 template <class T, bool kInterleaved>
 EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x, T* y,
-                        const float* cosine, const float* sine, int64_t dimension,
-                        int64_t rotary, int64_t x_stride, int64_t y_stride) {
+                        const float* cosine, const float* sine, int64_t position,
+                        int64_t dimension, int64_t rotary, int64_t x_stride, int64_t y_stride) {
   const int64_t half = rotary / 2;
   const bool whole = (kInterleaved ? rotary : half) % kPacketElements == 0;
+  // Every row of the table is aligned where the first one is, so that nothing here waits for the
+  // position.
   const bool aligned = whole && is_packet_aligned(x) && is_packet_aligned(y) &&
                        is_packet_aligned(cosine) && is_packet_aligned(sine) &&
                        x_stride % kPacketElements == 0 && y_stride % kPacketElements == 0;
   if (aligned) {
     constexpr int kAngles = kInterleaved ? 4 : 8;
-    for (int64_t unit = rank; unit < half / kAngles; unit += size) {
+    for (int64_t index = rank; index < half / kAngles; index += size) {
+      // The first head is asked for before the angles, which wait for the position.
+      Unit<T, kInterleaved> unit;
+      int64_t head = heads.first;
+      if (head < heads.end) unit.load(x + head * x_stride, index, half);
       float c[kAngles], s[kAngles];
-      load_floats(cosine + unit * kAngles, c);
-      load_floats(sine + unit * kAngles, s);
-      for (int64_t head = heads.first; head < heads.end; head += heads.step) {
-        const T* from = x + head * x_stride;
-        T* to = y + head * y_stride;
-        if constexpr (kInterleaved) {
-          Packet packet = load_packet(from, unit);
-          rotate_neighbours<T>(packet, c, s);
-          store_packet(to, unit, packet);
-        } else {
-          Packet low = load_packet(from, unit);
-          Packet high = load_packet(from, unit + half / kPacketElements);
-          rotate_halves<T>(low, high, c, s);
-          store_packet(to, unit, low);
-          store_packet(to, unit + half / kPacketElements, high);
-        }
+      load_floats(cosine + position * half + index * kAngles, c);
+      load_floats(sine + position * half + index * kAngles, s);
+      while (head < heads.end) {
+        unit.turn(c, s);
+        unit.store(y + head * y_stride, index, half);
+        head += heads.step;
+        if (head < heads.end) unit.load(x + head * x_stride, index, half);
       }
     }
   } else {
@@ -96,7 +117,7 @@ EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x,
       for (int64_t head = heads.first; head < heads.end; head += heads.step) {
         float a = to_float(x[head * x_stride + first]);
         float b = to_float(x[head * x_stride + second]);
-        rotate(a, b, cosine[pair], sine[pair]);
+        rotate(a, b, cosine[position * half + pair], sine[position * half + pair]);
         y[head * y_stride + first] = from_float<T>(a);
         y[head * y_stride + second] = from_float<T>(b);
       }

@@ -30,10 +30,11 @@ def _ceil_divide(a: int, b: int) -> int:
 def row_block(columns: int, packets_a_thread: int) -> tuple[int, int]:
     """Threads of a row, and rows of a block, for kernels with a `BlockRowGroup`."""
     packets = max(1, _ceil_divide(columns, _PACKET))
-    if packets <= 32:
-        lanes = 1 << (packets - 1).bit_length()
-        return lanes, _BLOCK // lanes
-    warps = min(32, _ceil_divide(packets, 32 * packets_a_thread))
+    threads = _ceil_divide(packets, packets_a_thread)
+    if threads <= 32:
+        lanes = 1 << (threads - 1).bit_length()
+        return lanes, _BLOCK // 2 // lanes
+    warps = min(32, _ceil_divide(threads, 32))
     return 32 * warps, max(1, 4 // warps)
 
 
@@ -136,7 +137,8 @@ def rotary(
 
 def pool_splits(batch: int, sequence: int) -> int:
     """Into how many parts the tokens of an item are cut, so that a small batch fills a device."""
-    wanted = _ceil_divide(4 * _MULTIPROCESSORS, batch)
+    # Enough blocks that the last ones, which leave multiprocessors idle, hardly count.
+    wanted = _ceil_divide(16 * _MULTIPROCESSORS, batch)
     return max(1, min(wanted, _ceil_divide(sequence, 64), MAX_GRID[1]))
 
 

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,11 +31,20 @@ def test_row_kernels_get_a_block_that_they_take(rows, columns):
         assert launch.grid[0] * launch.block[1] >= rows
 
 
-def test_shapes_of_usual_rows():
-    assert operators.row_block(4096, packets_a_thread=4) == (128, 1)
-    assert operators.row_block(128, packets_a_thread=4) == (16, 16)
-    assert operators.row_block(1, packets_a_thread=4) == (1, 256)
-    assert operators.row_block(1024, packets_a_thread=4) == (32, 4)
+@pytest.mark.parametrize(
+    ("columns", "packets_a_thread", "block"),
+    [
+        (4096, 4, (128, 1)),
+        (4096, 2, (256, 1)),
+        (1024, 4, (32, 4)),
+        (384, 4, (16, 8)),
+        (128, 4, (4, 32)),
+        (1, 4, (1, 128)),
+        (100_000, 4, (1024, 1)),
+    ],
+)
+def test_shapes_of_usual_rows(columns, packets_a_thread, block):
+    assert operators.row_block(columns, packets_a_thread) == block
 
 
 def test_names_and_arguments():
