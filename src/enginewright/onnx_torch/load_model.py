@@ -68,7 +68,9 @@ def _build(
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         library_config = transformers.CONFIG_MAPPING[config.model_type].from_dict(dict(document))
-        library_config._attn_implementation = "sdpa"
+        # TensorRT for RTX has no float32 kernel for the operator that "sdpa" becomes at opset 23.
+        implementation = "eager" if dtype == "float32" else "sdpa"
+        library_config._attn_implementation = implementation
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model, report = getattr(transformers, config.architecture).from_pretrained(

@@ -44,7 +44,8 @@ class TextGeneration(torch.nn.Module):
         logits: torch.Tensor = self.model(
             input_ids=input_ids,
             attention_mask=self._masks(positions, next(self.model.parameters()).dtype),
-            position_ids=positions[None],
+            # One row for each sequence: TensorRT for RTX wants the cosines of the whole batch.
+            position_ids=positions[None].expand(input_ids.shape[0], -1),
             use_cache=False,
         ).logits
         return logits
