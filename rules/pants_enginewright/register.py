@@ -1,6 +1,6 @@
 """What the backend brings: lists, no logic."""
 
-from pants_enginewright.goals import generate_lockfiles, package, test
+from pants_enginewright.goals import build_reference, generate_lockfiles, package, test
 from pants_enginewright.goals import record as build_record
 from pants_enginewright.target_types import (
     EngineTestTarget,
@@ -49,6 +49,7 @@ def rules():
         addresses,
         build_file,
         build_record,
+        build_reference,
         checkpoint,
         dependencies,
         engine,
