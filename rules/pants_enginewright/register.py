@@ -1,7 +1,14 @@
 """What the backend brings: lists, no logic."""
 
-from pants_enginewright.goals import build_reference, generate_lockfiles, package, test
+from pants_enginewright.goals import (
+    build_reference,
+    generate_lockfiles,
+    library_test,
+    package,
+    test,
+)
 from pants_enginewright.goals import record as build_record
+from pants_enginewright.library_test_targets import LibraryTestsTarget, LibraryTestTarget
 from pants_enginewright.target_types import (
     EngineTestTarget,
     ModelCheckpointTarget,
@@ -25,6 +32,7 @@ from pants_enginewright.util_rules import (
     onnx_model,
     package_index,
     record,
+    test_files,
     tool_environment,
     toolchain,
     validation,
@@ -34,6 +42,8 @@ from pants_enginewright.util_rules import (
 def target_types():
     return [
         EngineTestTarget,
+        LibraryTestTarget,
+        LibraryTestsTarget,
         ModelCheckpointTarget,
         OnnxModelTarget,
         TensorrtRtxEngineTarget,
@@ -58,11 +68,13 @@ def rules():
         installers,
         interpreter,
         library,
+        library_test,
         onnx_model,
         package,
         package_index,
         record,
         test,
+        test_files,
         tool_environment,
         toolchain,
         validation,

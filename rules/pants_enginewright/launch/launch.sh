@@ -17,10 +17,11 @@ if [ -z "$python" ]; then
     echo "CPython $version is not on this host: install it, then restart Pants so that it looks again" >&2
     exit 1
 fi
+# -S and -s: nothing that the host has installed is importable. -P came with Python 3.11.
+case $version in 3.9.*|3.10.*) options="-B -s -S" ;; *) options="-B -P -s -S" ;; esac
 # Large inputs are hard links into the store, read-only. Root could write through them: give that up.
-if [ "$(id -u)" = 0 ] && [ -x /usr/bin/setpriv ]; then
+if [ "$(id -u)" = 0 ] && [ -z "${ENGINEWRIGHT_AS_ROOT:-}" ] && [ -x /usr/bin/setpriv ]; then
     exec /usr/bin/setpriv --bounding-set=-dac_override --inh-caps=-dac_override \
-        "$python" -B -P -s -S "$@"
+        "$python" $options "$@"
 fi
-# -S and -s: nothing that the host has installed is importable.
-exec "$python" -B -P -s -S "$@"
+exec "$python" $options "$@"

@@ -1,4 +1,4 @@
-"""Runs a module of the library with the wheels of its tool environment, and nothing of the host's.
+"""Runs a module of the library, or of a wheel, with the wheels of its tool environment, and nothing of the host's.
 
 The wheels are inputs of the sandbox, hashes and all; unpacked they are kept in a cache outside it,
 by content, so that a host unpacks and compiles each wheel once.
@@ -27,8 +27,11 @@ UNPACKED = Path(".tools")
 
 def unpack(wheel: Path, sha256: str, target: Path) -> None:
     """Unpack a wheel into `target`; compiled files are equal wherever they are made."""
+    digest = hashlib.sha256()
     with wheel.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    actual = digest.hexdigest()
     if actual != sha256:
         sys.exit(f"{wheel.name} is damaged: sha256 {actual}, expected {sha256}")
     with zipfile.ZipFile(wheel) as archive:
@@ -37,7 +40,9 @@ def unpack(wheel: Path, sha256: str, target: Path) -> None:
             top, _, rest = name.partition("/")
             if top.endswith(".data"):
                 kind, _, name = rest.partition("/")
-                if kind not in ("purelib", "platlib"):
+                if kind == "scripts" and name:
+                    name = f"bin/{name}"
+                elif kind not in ("purelib", "platlib"):
                     continue
             if member.is_dir() or not name:
                 continue
@@ -89,15 +94,17 @@ def environment(wheels: dict[str, str]) -> Path:
     return ready
 
 
-def main(module: str) -> None:
+def main(module: str, *arguments: str) -> None:
     wheels = json.loads(Path("wheels.json").read_text(encoding="utf-8"))
     folders = [LIBRARY.resolve()] if LIBRARY.is_dir() else []
     if wheels:
         folders.append(environment(wheels))
     sys.path[:0] = map(str, folders)
-    sys.argv = [module]
+    # For Python programs that the module starts.
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pants.backend.python.target_types import PythonSourceField
+from pants.core.target_types import ResourceSourceField
 from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
 from pants.core.util_rules.source_files import SourceFilesRequest
 from pants.engine.fs import EMPTY_DIGEST, AddPrefix, Digest
 from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.rules import Get, collect_rules, rule
-from pants.engine.target import TransitiveTargets, TransitiveTargetsRequest
+from pants.engine.target import SourcesField, TransitiveTargets, TransitiveTargetsRequest
 from pants.util.logging import LogLevel
 
 from pants_enginewright.subsystems import EnginewrightSubsystem
@@ -27,7 +28,7 @@ class LibraryRequest:
 @dataclass(frozen=True)
 class Library:
     digest: Digest
-    """The module and what it imports, under `__library/`; empty where wheels bring the library."""
+    """The module, what it imports and their tables, under `__library/`; empty where wheels bring the library."""
 
 
 def module_path(root: str, module: str) -> str:
@@ -46,8 +47,11 @@ async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsys
             f"{subsystem.library_root!r}, and a `python_sources` target must own the library there"
         )
     transitive = await Get(TransitiveTargets, TransitiveTargetsRequest(owners))
-    fields = [t[PythonSourceField] for t in transitive.closure if t.has_field(PythonSourceField)]
-    sources = await Get(StrippedSourceFiles, SourceFilesRequest(fields))
+    fields = [t[SourcesField] for t in transitive.closure if t.has_field(SourcesField)]
+    sources = await Get(
+        StrippedSourceFiles,
+        SourceFilesRequest(fields, for_sources_types=(PythonSourceField, ResourceSourceField)),
+    )
     return Library(await Get(Digest, AddPrefix(sources.snapshot.digest, FOLDER)))
 
 

@@ -1,0 +1,135 @@
+"""`./pants test` for `library_test` targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Tuple
+
+from pants.backend.python.subsystems.pytest import PyTest
+from pants.core.goals.test import (
+    TestExtraEnv,
+    TestFieldSet,
+    TestRequest,
+    TestResult,
+    TestSubsystem,
+)
+from pants.engine.env_vars import EnvironmentVars, EnvironmentVarsRequest
+from pants.engine.fs import (
+    AddPrefix,
+    CreateDigest,
+    Digest,
+    FileContent,
+    MergeDigests,
+    Snapshot,
+)
+from pants.engine.process import FallibleProcessResult, Process, ProcessCacheScope
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.util.logging import LogLevel
+
+from pants_enginewright import canonical_json
+from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.library_test_targets import (
+    AsRootField,
+    DependsOnHostField,
+    LibraryTestEnvironmentField,
+    LibraryTestExtraEnvVarsField,
+    LibraryTestSourceField,
+    LibraryTestTimeoutField,
+)
+from pants_enginewright.util_rules import interpreter
+from pants_enginewright.util_rules.test_files import TestFiles, TestFilesRequest
+from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+
+REPORT = "report.xml"
+
+
+@dataclass(frozen=True)
+class LibraryTestFieldSet(TestFieldSet):
+    required_fields = (LibraryTestSourceField, LibraryTestEnvironmentField)
+
+    source: LibraryTestSourceField
+    tools: LibraryTestEnvironmentField
+    extra_env_vars: LibraryTestExtraEnvVarsField
+    timeout: LibraryTestTimeoutField
+    depends_on_host: DependsOnHostField
+    as_root: AsRootField
+    environment: EnvironmentField
+
+
+class LibraryTestRequest(TestRequest):
+    tool_subsystem = PyTest
+    field_set_type = LibraryTestFieldSet
+
+
+def plan_test_process(
+    field_set: LibraryTestFieldSet,
+    files: TestFiles,
+    tools: ToolEnvironment,
+    arguments: Tuple[str, ...],
+    variables: Mapping[str, str],
+    test: TestSubsystem,
+) -> Process:
+    is_kept = not (test.force or field_set.depends_on_host.value)
+    return Process(
+        (
+            *("/bin/sh", "launch.sh", tools.python_version, "start.py", "pytest"),
+            *("--rootdir=.", "-p", "no:cacheprovider", "--color=no", "--basetemp=.pytest"),
+            *(f"--junitxml={REPORT}", "-o", "junit_family=xunit2"),
+            *(*arguments, files.test),
+        ),
+        description=f"Run pytest on {field_set.address}",
+        level=LogLevel.DEBUG,
+        input_digest=files.digest,
+        immutable_input_digests={"__wheels": tools.wheels.digest},
+        append_only_caches={**interpreter.CACHE, "enginewright_tools": ".tools"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "LC_ALL": "C.UTF-8",
+            # Files run side by side: threads of one would slow the others down.
+            "OMP_NUM_THREADS": "1",
+            **({"ENGINEWRIGHT_AS_ROOT": "1"} if field_set.as_root.value else {}),
+            **variables,
+        },
+        output_files=(REPORT,),
+        timeout_seconds=field_set.timeout.calculate_from_global_options(test),
+        cache_scope=ProcessCacheScope.SUCCESSFUL if is_kept else ProcessCacheScope.PER_SESSION,
+    )
+
+
+@rule(desc="Run tests of the library", level=LogLevel.DEBUG)
+async def run_library_test(
+    batch: LibraryTestRequest.Batch[LibraryTestFieldSet, Any],
+    pytest: PyTest,
+    test: TestSubsystem,
+    extra_env: TestExtraEnv,
+) -> TestResult:
+    field_set = batch.single_element
+    address = field_set.address
+    origin = f"field `{LibraryTestEnvironmentField.alias}` of {address}"
+    files, tools, variables = await MultiGet(
+        Get(TestFiles, TestFilesRequest(address, field_set.source)),
+        Get(ToolEnvironment, ToolEnvironmentRequest(field_set.tools.value, origin, address)),
+        Get(EnvironmentVars, EnvironmentVarsRequest(field_set.extra_env_vars.sorted())),
+    )
+    wheels = FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode())
+    digest = await Get(Digest, CreateDigest([wheels]))
+    digest = await Get(Digest, MergeDigests([files.digest, digest]))
+    process = plan_test_process(
+        field_set,
+        TestFiles(digest, files.test),
+        tools,
+        tuple(pytest.args),
+        {**extra_env.env, **variables},
+        test,
+    )
+    result = await Get(FallibleProcessResult, Process, process)
+    report = await Get(
+        Snapshot, AddPrefix(result.output_digest, address.path_safe_spec)
+    )
+    return TestResult.from_fallible_process_result(
+        result, address, test.output, xml_results=report
+    )
+
+
+def rules():
+    return (*collect_rules(), *LibraryTestRequest.rules())

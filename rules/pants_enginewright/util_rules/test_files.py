@@ -1,0 +1,110 @@
+"""What a file of tests needs: the modules that it imports, its data, and its packages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pants.backend.python.subsystems.pytest import PyTest
+from pants.backend.python.target_types import PythonSourceField
+from pants.core.target_types import FileSourceField, ResourceSourceField
+from pants.core.util_rules.config_files import ConfigFiles, ConfigFilesRequest
+from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
+from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
+from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
+from pants.engine.fs import AddPrefix, CreateDigest, Digest, MergeDigests
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import (
+    FieldSet,
+    InferDependenciesRequest,
+    InferredDependencies,
+    SourcesField,
+    TransitiveTargets,
+    TransitiveTargetsRequest,
+)
+from pants.engine.unions import UnionRule
+from pants.util.logging import LogLevel
+
+from pants_enginewright.library_test_targets import (
+    LibraryTestDependenciesField,
+    LibraryTestEnvironmentField,
+    LibraryTestSourceField,
+)
+from pants_enginewright.util_rules import library
+from pants_enginewright.util_rules.launch import launch_files
+
+
+@dataclass(frozen=True)
+class TestFilesRequest:
+    address: Address
+    source: LibraryTestSourceField
+
+
+@dataclass(frozen=True)
+class TestFiles:
+    """What lies in a test's sandbox: modules under `__library/`, all else where it is in the tree."""
+
+    digest: Digest
+    test: str
+    """Path of the file of tests."""
+
+
+@rule(desc="Collect the files of a test", level=LogLevel.DEBUG)
+async def collect_test_files(request: TestFilesRequest, pytest: PyTest) -> TestFiles:
+    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest([request.address]))
+    targets = [target for target in transitive.dependencies if target.has_field(SourcesField)]
+    fields = [target[SourcesField] for target in targets]
+    modules, data, test, config, programs = await MultiGet(
+        Get(
+            StrippedSourceFiles,
+            SourceFilesRequest(
+                fields,
+                for_sources_types=(PythonSourceField, ResourceSourceField),
+                enable_codegen=True,
+            ),
+        ),
+        Get(
+            SourceFiles,
+            SourceFilesRequest(fields, for_sources_types=(FileSourceField,), enable_codegen=True),
+        ),
+        Get(SourceFiles, SourceFilesRequest([request.source])),
+        Get(ConfigFiles, ConfigFilesRequest, pytest.config_request([])),
+        Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),
+    )
+    under_library = await Get(Digest, AddPrefix(modules.snapshot.digest, library.FOLDER))
+    snapshots = [data.snapshot, test.snapshot, config.snapshot]
+    digests = [under_library, programs, *(snapshot.digest for snapshot in snapshots)]
+    return TestFiles(await Get(Digest, MergeDigests(digests)), test.files[0])
+
+
+@dataclass(frozen=True)
+class LibraryTestDependenciesFieldSet(FieldSet):
+    required_fields = (LibraryTestEnvironmentField, LibraryTestDependenciesField)
+
+    tools: LibraryTestEnvironmentField
+
+
+class InferLibraryTestDependencies(InferDependenciesRequest):
+    infer_from = LibraryTestDependenciesFieldSet
+
+
+@rule(desc="Infer the tool environment of a test")
+async def infer_library_test_dependencies(
+    request: InferLibraryTestDependencies,
+) -> InferredDependencies:
+    field_set = request.field_set
+    addresses = await Get(
+        Addresses,
+        UnparsedAddressInputs(
+            [field_set.tools.value],
+            owning_address=field_set.address,
+            description_of_origin=f"field `{field_set.tools.alias}` of {field_set.address}",
+        ),
+    )
+    return InferredDependencies(addresses)
+
+
+def rules():
+    return (
+        *collect_rules(),
+        UnionRule(InferDependenciesRequest, InferLibraryTestDependencies),
+    )
