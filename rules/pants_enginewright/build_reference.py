@@ -1,4 +1,4 @@
-"""The reference of the BUILD vocabulary as Markdown, made of the help texts that `./pants help` shows."""
+"""The reference of the BUILD vocabulary as Markdown, made of the help that `./pants help` shows."""
 
 from __future__ import annotations
 

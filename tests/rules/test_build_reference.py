@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from pants.build_graph.build_configuration import BuildConfiguration
-
 from pants_enginewright import register
 from pants_enginewright.build_reference import COMMAND, Vocabulary, build_reference
 
