@@ -4,6 +4,7 @@ from pants_enginewright.goals import (
     build_reference,
     generate_lockfiles,
     library_test,
+    lock_toolchain,
     package,
     test,
 )
@@ -69,6 +70,7 @@ def rules():
         interpreter,
         library,
         library_test,
+        lock_toolchain,
         onnx_model,
         package,
         package_index,

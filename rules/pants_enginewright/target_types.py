@@ -104,9 +104,24 @@ class ToolchainSourceField(SingleSourceField):
     )
 
 
+class ToolchainRequestField(OwnedFilesField, TextField):
+    alias = "request"
+    default = None
+    expected = "the name of a TOML file"
+    help = (
+        "TOML file with what is wanted: `product`, `cuda`, `environment`, `compute_capabilities`. "
+        "`./pants lock-toolchain` resolves it into the target's source."
+    )
+
+
 class ToolchainTarget(Target):
     alias = "toolchain"
-    core_fields = (*COMMON_TARGET_FIELDS, EnginewrightDependenciesField, ToolchainSourceField)
+    core_fields = (
+        *COMMON_TARGET_FIELDS,
+        EnginewrightDependenciesField,
+        ToolchainSourceField,
+        ToolchainRequestField,
+    )
     help = "A locked inference toolchain. The builder verifies what it loaded against it."
 
 

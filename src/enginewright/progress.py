@@ -26,4 +26,4 @@ def report(step: str, message: str) -> None:
     """Say where `step` (a short word) is; cheap enough to call several times a second."""
     print(f"{step}: {message}", file=sys.stderr, flush=True)
     if FOLDER.is_dir():
-        _file().write_text(f"{step}: {message}\n", encoding="utf-8")
+        _file().write_text(f"{message}\n", encoding="utf-8")

@@ -25,7 +25,7 @@ from pants.option.global_options import GlobalOptions
 
 from pants_enginewright import canonical_json
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.util_rules.action import PROGRESS_CACHE
+from pants_enginewright.util_rules.action import PROGRESS
 from pants_enginewright.util_rules.record import METADATA
 
 logger = logging.getLogger(__name__)
@@ -77,6 +77,8 @@ class RecordCallback(WorkunitsCallback):
     path: Optional[str]
     progress_folder: str
     started: float = field(default_factory=time.time)
+    running: Dict[str, str] = field(default_factory=dict)
+    """Step by the name of its progress file."""
     shown: Dict[str, str] = field(default_factory=dict)
     last_look: float = 0.0
     steps: Dict[Tuple[str, str, str], Dict[str, Any]] = field(default_factory=dict)
@@ -93,7 +95,11 @@ class RecordCallback(WorkunitsCallback):
         finished: bool,
         context: StreamingWorkunitContext,
     ) -> None:
-        del started_workunits, context
+        del context
+        for workunit in started_workunits:
+            progress = workunit.get("metadata", {}).get(PROGRESS)
+            if progress is not None:
+                self.running[progress["file"]] = progress["step"]
         for workunit in completed_workunits:
             step = workunit.get("metadata", {}).get(METADATA)
             if step is not None:
@@ -119,16 +125,16 @@ class RecordCallback(WorkunitsCallback):
             logger.info(summary_line(totals))
 
     def _show_progress(self) -> None:
-        if not os.path.isdir(self.progress_folder):
-            return
-        for entry in os.scandir(self.progress_folder):
-            if entry.stat().st_mtime < self.started:
+        for name, step in self.running.items():
+            path = os.path.join(self.progress_folder, name)
+            # A file from before this run is another run's last word on the same step.
+            if not os.path.isfile(path) or os.stat(path).st_mtime < self.started:
                 continue
-            with open(entry.path, encoding="utf-8", errors="replace") as stream:
+            with open(path, encoding="utf-8", errors="replace") as stream:
                 text = stream.read().strip()
-            if text and self.shown.get(entry.name) != text:
-                self.shown[entry.name] = text
-                logger.info(text)
+            if text and self.shown.get(name) != text:
+                self.shown[name] = text
+                logger.info(f"{step}: {text}")
 
 
 class RecordCallbackFactoryRequest(WorkunitsCallbackFactoryRequest):
@@ -141,7 +147,7 @@ def make_record_callback(
     subsystem: EnginewrightSubsystem,
     global_options: GlobalOptions,
 ) -> WorkunitsCallbackFactory:
-    folder = os.path.join(global_options.named_caches_dir, PROGRESS_CACHE)
+    folder = os.path.join(global_options.named_caches_dir, PROGRESS)
     return WorkunitsCallbackFactory(lambda: RecordCallback(subsystem.record, folder))
 
 

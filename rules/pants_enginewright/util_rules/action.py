@@ -36,7 +36,8 @@ from pants_enginewright.util_rules.library import Library, LibraryRequest
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 DEFECT = 70
-PROGRESS_CACHE = "enginewright_progress"
+PROGRESS = "enginewright_progress"
+"""Name of the cache that steps report to, and of the metadata that says which file is whose."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ class ActionRequest(EngineAwareParameter):
 
     def debug_hint(self) -> str:
         return f"{self.action} for {self.address}"
+
+    def metadata(self) -> Dict[str, Any]:
+        """Lets the record show the progress of this run's steps, and say whose it is."""
+        name = hashlib.sha256(plan_request(self).encode()).hexdigest()[:16]
+        return {PROGRESS: {"file": name, "step": f"{self.action} {self.address}"}}
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ def plan_process(
         append_only_caches={
             **interpreter.CACHE,
             "enginewright_tools": ".tools",
-            PROGRESS_CACHE: ".progress",
+            PROGRESS: ".progress",
         },
         env={
             "PATH": "/usr/bin:/bin",
