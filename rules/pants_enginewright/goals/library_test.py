@@ -87,6 +87,8 @@ def plan_test_process(
             "LC_ALL": "C.UTF-8",
             # Files run side by side: threads of one would slow the others down.
             "OMP_NUM_THREADS": "1",
+            # hypothesis then draws the same examples each time, and no busy host fails a test.
+            "CI": "true",
             **({"ENGINEWRIGHT_AS_ROOT": "1"} if field_set.as_root.value else {}),
             **variables,
         },

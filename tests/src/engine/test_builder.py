@@ -193,7 +193,7 @@ def test_another_process_in_another_folder_gives_the_same_bytes(
 
 PLAIN = """
 import sys
-import tensorrt_rtx as trt
+import tensorrt_rtx_bindings as trt
 
 logger = trt.Logger(trt.Logger.ERROR)
 builder = trt.Builder(logger)

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from enginewright.compatibility.product import product_row
 
-trt = pytest.importorskip("tensorrt_rtx")
+trt = pytest.importorskip("tensorrt_rtx_bindings")
 SIZE = 64
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "12.0", "12.1")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4", "fp8")
