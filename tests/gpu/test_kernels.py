@@ -234,6 +234,7 @@ ROTARIES = [
     pytest.param(3, 4, 2, 96, 48, 8, 8, True, id="small-partial_strided"),
     pytest.param(2, 6, 3, 66, 34, 1, 1, True, id="small-odd_unaligned"),
     pytest.param(1, 3, 2, 77, 64, 0, 0, False, id="small-odd_dimension"),
+    pytest.param(2, 3, 2, 77, 64, 3, 8, True, id="small-aligned_odd_dimension"),
     pytest.param(1, 2, 4, 512, 512, 0, 0, True, id="small-wide"),
     pytest.param(1, 1, 32, 128, 128, 0, 0, True, id="small-one_token"),
     pytest.param(4, 25_000, 3, 64, 64, 0, 0, True, id="100000_tokens"),
