@@ -13,17 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.actions.protocol import ActionRequest
-from enginewright.actions.protocol import Result
-from enginewright.actions.protocol import main
-from enginewright.cuda.extension import SANITIZERS
-from enginewright.cuda.extension import ExtensionCompiler
-from enginewright.cuda.host_compiler import DEFAULT_PATHS
-from enginewright.cuda.host_compiler import HostCompiler
+from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.cuda.extension import SANITIZERS, ExtensionCompiler
+from enginewright.cuda.host_compiler import DEFAULT_PATHS, HostCompiler
 from enginewright.cuda.sources import SourceSet
-from enginewright.errors import InputError
-from enginewright.errors import Problem
-from enginewright.errors import raise_if_any
+from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
 from enginewright.progress import report
 
