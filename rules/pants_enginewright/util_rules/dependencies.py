@@ -30,6 +30,7 @@ from pants_enginewright.target_types import (
     ToolchainTarget,
 )
 from pants_enginewright.util_rules.library import module_path
+from pants_enginewright.util_rules.plugin_files import plugin_files
 from pants_enginewright.util_rules.toolchain import Toolchain, ToolchainRequest
 
 
@@ -89,7 +90,8 @@ async def infer_enginewright_dependencies(
         environments.append(toolchain.parsed()["environment"])
     root = subsystem.library_root
     paths = [module_path(root, f"enginewright.actions.{name}") for name in actions] if root else []
-    named, tools, library = await MultiGet(
+    paths.extend(plugin_files(target.alias))
+    named, tools, code = await MultiGet(
         Get(
             Addresses,
             UnparsedAddressInputs(
@@ -108,7 +110,7 @@ async def infer_enginewright_dependencies(
         ),
         Get(Owners, OwnersRequest(tuple(paths))),
     )
-    return InferredDependencies([*named, *tools, *library])
+    return InferredDependencies([*named, *tools, *code])
 
 
 def rules():

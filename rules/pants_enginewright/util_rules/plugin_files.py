@@ -1,0 +1,44 @@
+"""The plugin's own files behind each target, for a repository that has the plugin in its tree.
+
+They are dependencies for `--changed-dependents` alone: no step takes them in, so that an edit of a
+rule selects what it may change, and runs only the steps whose inputs it did change.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, Tuple
+
+from pants.base.build_environment import get_buildroot
+
+from pants_enginewright.target_types import (
+    EngineTestTarget,
+    ModelCheckpointTarget,
+    OnnxModelTarget,
+    TensorrtRtxEngineTarget,
+    TextDatasetTarget,
+    ToolchainTarget,
+    ToolEnvironmentTarget,
+)
+
+# The module of each target's rule; import inference finds what that one needs.
+MODULES: Dict[str, Tuple[str, ...]] = {
+    EngineTestTarget.alias: ("goals/test.py",),
+    ModelCheckpointTarget.alias: ("util_rules/checkpoint.py",),
+    OnnxModelTarget.alias: ("util_rules/onnx_model.py",),
+    TensorrtRtxEngineTarget.alias: ("goals/package.py",),
+    TextDatasetTarget.alias: (),
+    ToolchainTarget.alias: ("util_rules/toolchain.py",),
+    ToolEnvironmentTarget.alias: ("util_rules/tool_environment.py",),
+}
+# A target that has no entry above depends on all rules.
+ALL = ("register.py",)
+
+
+def plugin_files(alias: str) -> Tuple[str, ...]:
+    """Paths from the build root; none where the plugin is installed from a wheel."""
+    folder = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    inside = os.path.relpath(folder, os.path.realpath(get_buildroot()))
+    if inside.startswith(os.pardir):
+        return ()
+    return tuple(os.path.join(inside, module) for module in MODULES.get(alias, ALL))
