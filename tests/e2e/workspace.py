@@ -245,16 +245,17 @@ class Workspace:
         )
 
     def build(self, *options: str, variables: Mapping[str, str] | None = None) -> Run:
-        """Package the engines and test them, into an empty dist/."""
+        """Package all engines and test them, into an empty dist/."""
+        return self.run(*options, "package", "test", "engines::", variables=variables)
+
+    def run(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Run:
+        """Run goals, into an empty dist/, and read the build record."""
         record = self.root / "dist" / "record.json"
         shutil.rmtree(self.root / "dist", ignore_errors=True)
         record.parent.mkdir()
         done = self.pants(
             f"--enginewright-record={record}",
-            *options,
-            "package",
-            "test",
-            "engines::",
+            *arguments,
             variables=variables,
         )
         steps = json.loads(record.read_text())["steps"] if record.is_file() else []
