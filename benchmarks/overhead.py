@@ -8,7 +8,8 @@ bits of the weights are flipped at random, so that the model was never built bef
 and must make the same plan. Then follow runs with nothing to do, and runs after `rm -r dist`. Times
 are medians, with all of them in the JSON; peak memory is of the whole process tree, the daemon and
 its own memory included. Needs, in the interpreter that runs it, the packages of the environments
-`export` and `tensorrt_rtx`. Run it on an idle host: other work disturbs the ratio.
+`export` and `tensorrt_rtx`. Run it on an idle host: other work disturbs the times, though hardly
+the processor times that are reported beside them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ SETTLE_SECONDS = 1.0  # for the daemon to hear of changed files
 @dataclass(frozen=True)
 class Run:
     seconds: float
+    processor_seconds: float
+    """Of all processes, those of the daemon included."""
     peak_bytes: int
     """Resident memory of the process tree, at most; what processes share counts once in each."""
 
@@ -102,6 +105,15 @@ def tree_memory(roots: Sequence[int]) -> int:
     return sum(resident.get(pid, 0) for pid in wanted)
 
 
+def processor_seconds(pids: Sequence[int]) -> float:
+    """Of these processes so far, and of their children that have ended."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(int(value) for value in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass(frozen=True)
 class Copy:
     """A copy of the tree to work in; what is no part of the tree goes beside it."""
@@ -131,17 +143,21 @@ class Copy:
         environment = {**os.environ, "PYTHONPATH": str(self.folder / "src")}
         log = self.folder.with_name("log")
         with log.open("wb") as stream:
+            before = processor_seconds(self.daemon)
             begin = time.monotonic()
             process = subprocess.Popen(
                 command, cwd=self.folder, env=environment, stdout=stream, stderr=stream
             )
             with PeakMemory(lambda: [process.pid, *self.daemon]) as memory:
-                process.wait()
+                _, status, usage = os.wait4(process.pid, 0)
                 seconds = time.monotonic() - begin
+            process.returncode = os.waitstatus_to_exitcode(status)
+            own = usage.ru_utime + usage.ru_stime
+            processor = own + processor_seconds(self.daemon) - before
         if process.returncode:
             shown = log.read_text(errors="replace")[-4000:]
             sys.exit(f"{' '.join(command)} failed:\n{shown}")
-        return Run(seconds, memory.peak_bytes)
+        return Run(seconds, processor, memory.peak_bytes)
 
     def package(self) -> Run:
         return self.time("./pants", "package", ENGINE)
@@ -227,12 +243,20 @@ def summarize(rounds: Sequence[Round]) -> dict[str, Any]:
         "after_rm_dist_seconds": statistics.median(
             s for r in rounds for s in r.after_rm_dist_seconds
         ),
+        "cold_plain_processor_seconds": statistics.median(
+            r.plain.processor_seconds for r in rounds
+        ),
+        "cold_pants_processor_seconds": statistics.median(
+            r.pants.processor_seconds for r in rounds
+        ),
         "peak_plain_bytes": max(r.plain.peak_bytes for r in rounds),
         "peak_pants_bytes": max(r.pants.peak_bytes for r in rounds),
     }
     return {
         **figures,
         "peak_ratio": figures["peak_pants_bytes"] / figures["peak_plain_bytes"],
+        "processor_ratio": figures["cold_pants_processor_seconds"]
+        / figures["cold_plain_processor_seconds"],
         "no_op_ratio": figures["no_op_seconds"] / figures["cold_plain_seconds"],
         "after_rm_dist_ratio": figures["after_rm_dist_seconds"] / figures["cold_plain_seconds"],
         "bars": BARS,
@@ -244,6 +268,12 @@ def table(results: Mapping[str, Any]) -> str:
     plain = results["cold_plain_seconds"]
     rows = [
         ("never built before", plain, results["cold_pants_seconds"], results["cold_ratio"]),
+        (
+            "  processor time",
+            results["cold_plain_processor_seconds"],
+            results["cold_pants_processor_seconds"],
+            results["processor_ratio"],
+        ),
         ("nothing changed", plain, results["no_op_seconds"], results["no_op_ratio"]),
         (
             "after `rm -r dist`",
