@@ -34,6 +34,7 @@ def thaw(value: Any) -> Any:
 class CheckedField(AsyncFieldMixin, Field):
     """A field whose value is checked by `problems()` instead of by its construction."""
 
+    default: ClassVar[Any] = None
     expected: ClassVar[str]
     """Says which values are valid, in words or as a list."""
 

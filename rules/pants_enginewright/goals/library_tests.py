@@ -37,7 +37,7 @@ from pants_enginewright.library_test_targets import (
     LibraryTestTimeoutField,
 )
 from pants_enginewright.util_rules import interpreter
-from pants_enginewright.util_rules.test_files import TestFiles, TestFilesRequest
+from pants_enginewright.util_rules.library_test_files import TestFiles, TestFilesRequest
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 REPORT = "report.xml"

@@ -1,0 +1,117 @@
+"""Fields of one target that do not go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pants.engine.addresses import Address
+from pants.engine.target import Target
+from pants_enginewright.target_types import (
+    EngineTestTarget,
+    ModelCheckpointTarget,
+    OnnxModelTarget,
+)
+from pants_enginewright.util_rules.consistency import problems_of
+
+ALL_BOUNDS = (
+    "`min_cosine_similarity`, `min_worst_cosine_similarity`, `max_absolute_error`, "
+    "`min_top1_agreement`, `max_perplexity_increase`"
+)
+
+
+def problems(kind: type[Target], **fields: Any) -> list[str]:
+    return list(problems_of(kind(fields, Address("here", target_name="it"))))
+
+
+def onnx_model(**fields: Any) -> list[str]:
+    return problems(OnnxModelTarget, checkpoint=":checkpoint", **fields)
+
+
+def engine_test(**fields: Any) -> list[str]:
+    return problems(EngineTestTarget, engine=":engine", **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "text-generation"},
+        {"task": "feature-extraction"},
+        {"task": "text-generation", "exporter": "direct", "logits": "last"},
+        {"task": "text-generation-with-past", "exporter": "direct"},
+        {"task": "text-generation", "dynamic_axes": ["batch"]},
+    ],
+)
+def test_exports_that_exist(fields: dict[str, Any]) -> None:
+    assert onnx_model(**fields) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"task": "feature-extraction", "exporter": "direct"},
+            [
+                "field `task` has value 'feature-extraction'; exporter 'direct' has only decoders: "
+                "use 'torch'"
+            ],
+        ),
+        (
+            {"task": "text-generation", "exporter": "direct", "dynamic_axes": ["batch"]},
+            ["field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"],
+        ),
+        (
+            {"task": "text-generation-with-past", "logits": "last"},
+            [
+                "field `task` has value 'text-generation-with-past'; expected exporter 'direct' for "
+                "a KV cache",
+                "field `logits` has value 'last'; expected exporter 'direct' for it",
+            ],
+        ),
+    ],
+)
+def test_exports_that_do_not(fields: dict[str, Any], expected: list[str]) -> None:
+    assert onnx_model(**fields) == expected
+
+
+def test_a_comparison_that_can_fail() -> None:
+    assert engine_test(reference=":c", dataset=":d", min_cosine_similarity=0.99) == []
+
+
+def test_a_test_of_the_package_alone() -> None:
+    assert engine_test(reproducible=True) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"reference": ":c", "max_absolute_error": 0.1},
+            "field `dataset` is required: a comparison needs both `reference` and `dataset`",
+        ),
+        (
+            {"dataset": ":d"},
+            "field `reference` is required: a comparison needs both `reference` and `dataset`",
+        ),
+        (
+            {"min_cosine_similarity": 0.99, "min_top1_agreement": 0.5},
+            "fields `min_cosine_similarity`, `min_top1_agreement` need the fields `reference` and "
+            "`dataset`",
+        ),
+        (
+            {"reference": ":c", "dataset": ":d"},
+            f"a comparison without a bound cannot fail; set at least one of {ALL_BOUNDS}",
+        ),
+    ],
+)
+def test_comparisons_that_cannot_be_made(fields: dict[str, Any], expected: str) -> None:
+    assert engine_test(**fields) == [expected]
+
+
+def test_a_checkpoint_comes_from_one_place() -> None:
+    here = {"config": "config.json"}
+    assert problems(ModelCheckpointTarget, **here, distribution="lockfiles:minilm") == []
+    assert problems(ModelCheckpointTarget, **here, files=[":download"]) == []
+    assert problems(
+        ModelCheckpointTarget, **here, distribution="lockfiles:minilm", files=[":download"]
+    ) == ["fields `distribution` and `files` are both set; expected one of them at most"]

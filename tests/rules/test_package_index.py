@@ -1,0 +1,48 @@
+"""Settings for pip and uv, as shell lines."""
+
+from __future__ import annotations
+
+import subprocess
+
+from pants_enginewright.util_rules.package_index import plan_settings
+
+
+def test_one_index() -> None:
+    assert plan_settings(("https://index.example/simple",), (), None) == (
+        "export PIP_INDEX_URL=https://index.example/simple\n"
+        "export UV_DEFAULT_INDEX=https://index.example/simple\n"
+    )
+
+
+def test_more_indexes_wheels_beside_them_and_a_certificate() -> None:
+    text = plan_settings(
+        ("https://a.example", "https://b.example", "https://c.example"),
+        ("/wheels", "https://d.example/"),
+        "/etc/ca.pem",
+    )
+    assert text.splitlines() == [
+        "export PIP_INDEX_URL=https://a.example",
+        "export UV_DEFAULT_INDEX=https://a.example",
+        "export PIP_EXTRA_INDEX_URL='https://b.example https://c.example'",
+        "export UV_INDEX='https://b.example https://c.example'",
+        "export PIP_FIND_LINKS='/wheels https://d.example/'",
+        "export UV_FIND_LINKS=/wheels,https://d.example/",
+        "export PIP_CERT=/etc/ca.pem",
+        "export SSL_CERT_FILE=/etc/ca.pem",
+    ]
+
+
+def test_no_index_at_all() -> None:
+    assert plan_settings((), ("/wheels",), None).splitlines() == [
+        "export PIP_NO_INDEX=1",
+        "export UV_NO_INDEX=1",
+        "export PIP_FIND_LINKS=/wheels",
+        "export UV_FIND_LINKS=/wheels",
+    ]
+
+
+def test_a_shell_reads_what_was_meant() -> None:
+    folder = "/a folder/with 'quotes' and $HOME"
+    text = plan_settings((), (folder,), None)
+    script = f'{text}printf %s "$PIP_FIND_LINKS"'
+    assert subprocess.check_output(["/bin/sh", "-c", script], text=True) == folder
