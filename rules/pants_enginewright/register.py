@@ -8,6 +8,7 @@ from pants_enginewright.goals import (
     package,
     test,
 )
+from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
 from pants_enginewright.goals import record as build_record
 from pants_enginewright.library_test_targets import LibraryTestsTarget, LibraryTestTarget
 from pants_enginewright.target_types import (
@@ -27,8 +28,10 @@ from pants_enginewright.util_rules import (
     dependencies,
     engine,
     files,
+    includes,
     installers,
     interpreter,
+    kernels,
     library,
     library_test_files,
     onnx_model,
@@ -42,6 +45,8 @@ from pants_enginewright.util_rules import (
 
 def target_types():
     return [
+        CudaHeadersTarget,
+        CudaKernelsTarget,
         EngineTestTarget,
         LibraryTestTarget,
         LibraryTestsTarget,
@@ -66,8 +71,10 @@ def rules():
         engine,
         files,
         generate_lockfiles,
+        includes,
         installers,
         interpreter,
+        kernels,
         library,
         library_test_files,
         library_tests,

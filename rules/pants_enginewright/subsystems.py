@@ -10,6 +10,7 @@ ENVIRONMENTS = {
     "onnx": "lockfiles:onnx",
     "tensorrt_rtx": "lockfiles:tensorrt_rtx",
     "validate": "lockfiles:validate",
+    "cuda": "lockfiles:cuda",
 }
 
 

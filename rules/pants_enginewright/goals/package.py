@@ -17,11 +17,13 @@ from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.cuda_targets import CudaSourcesField, PtxField
 from pants_enginewright.target_types import CheckpointField, ComputeCapabilitiesField, ModelField
 from pants_enginewright.target_types import TaskField, ToolchainField
 from pants_enginewright.util_rules.action import ActionResult
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
+from pants_enginewright.util_rules.kernels import Kernels, KernelsRequest
 from pants_enginewright.util_rules.onnx_model import (
     CheckedModel,
     CheckModel,
@@ -57,6 +59,24 @@ class OnnxModelFieldSet(PackageFieldSet):
 
     output_path: OutputPathField
     environment: EnvironmentField
+
+
+@dataclass(frozen=True)
+class CudaKernelsFieldSet(PackageFieldSet):
+    required_fields = (CudaSourcesField, PtxField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@rule(desc="Package CUDA kernels", level=LogLevel.DEBUG)
+async def package_cuda_kernels(field_set: CudaKernelsFieldSet, run_id: RunId) -> BuiltPackage:
+    del run_id
+    kernels = await Get(Kernels, KernelsRequest(field_set.address.spec, "the command line", None))
+    finished = await Get(
+        FinishedPackage, FinishPackage(kernels.files, (kernels.step,), field_set.output_path)
+    )
+    return finished.package
 
 
 @rule(desc="Package an engine", level=LogLevel.DEBUG)
@@ -104,4 +124,5 @@ def rules():
         *collect_rules(),
         UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),
         UnionRule(PackageFieldSet, OnnxModelFieldSet),
+        UnionRule(PackageFieldSet, CudaKernelsFieldSet),
     )

@@ -1,0 +1,165 @@
+"""`cuda_kernels`: sources and the headers they include, compiled by locked wheels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Tuple
+
+from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
+from pants.engine.addresses import Address
+from pants.engine.fs import Digest, PathGlobs
+from pants.engine.internals.graph import Owners, OwnersRequest
+from pants.engine.process import Process, ProcessCacheScope, ProcessResult
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import (
+    FieldSet,
+    InferDependenciesRequest,
+    InferredDependencies,
+    SourcesPathsRequest,
+    SourcesPaths,
+    Target,
+)
+from pants.engine.unions import UnionRule
+from pants.util.logging import LogLevel
+
+from pants_enginewright.cuda_targets import (
+    CompilerFlagsField,
+    CudaKernelsTarget,
+    CudaSourcesField,
+    IncludeDirsField,
+    MaxRegistersField,
+    PtxField,
+)
+from pants_enginewright.fields import thaw
+from pants_enginewright.target_types import ComputeCapabilitiesField
+from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.util_rules.includes import Headers, HeadersRequest
+
+FOLDER = "code"
+DESCRIPTOR = "kernels.json"
+
+
+@dataclass(frozen=True)
+class HostCompilerRequest:
+    """Asks for the C++ compiler that nvcc preprocesses with."""
+
+
+@dataclass(frozen=True)
+class HostCompiler:
+    version: str
+    """Empty where there is none; the compile step says what to install."""
+
+
+@dataclass(frozen=True)
+class KernelsRequest:
+    spec: str
+    origin: str
+    relative_to: Optional[Address]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    address: Address
+    files: Files
+    """Cubins, PTX, fatbin and `kernels.json`."""
+    step: ActionResult
+
+
+_VERSION = "if [ -x /usr/bin/g++ ]; then /usr/bin/g++ -dumpfullversion; fi"
+
+
+@rule(desc="Find the host compiler", level=LogLevel.DEBUG)
+async def find_host_compiler(_: HostCompilerRequest) -> HostCompiler:
+    result = await Get(
+        ProcessResult,
+        Process(
+            ["/bin/sh", "-c", _VERSION],
+            description="Ask the host compiler for its version",
+            level=LogLevel.DEBUG,
+            env={"PATH": "/usr/bin:/bin"},
+            cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
+        ),
+    )
+    return HostCompiler(result.stdout.decode().strip())
+
+
+def plan_parameters(target: Target, host: HostCompiler) -> Dict[str, Any]:
+    return {
+        "compute_capabilities": thaw(target[ComputeCapabilitiesField].value),
+        "ptx": target[PtxField].value,
+        "flags": thaw(target[CompilerFlagsField].value),
+        "include_dirs": [f"inputs/{FOLDER}/{d}" for d in thaw(target[IncludeDirsField].value)],
+        "max_registers": target[MaxRegistersField].value,
+        "host_compiler": {"name": "gcc", "version": host.version},
+    }
+
+
+@rule(desc="Compile CUDA kernels")
+async def compile_kernels(request: KernelsRequest) -> Kernels:
+    found = await Get(
+        TargetOfKind,
+        TargetOfKindRequest(
+            request.spec, (CudaKernelsTarget.alias,), request.origin, request.relative_to
+        ),
+    )
+    target = found.target
+    await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
+    sources, host = await MultiGet(
+        Get(SourceFiles, SourceFilesRequest([target[CudaSourcesField]])),
+        Get(HostCompiler, HostCompilerRequest()),
+    )
+    include_dirs = tuple(thaw(target[IncludeDirsField].value))
+    headers = await Get(Headers, HeadersRequest(sources.snapshot.files, include_dirs))
+    digest = await Get(Digest, PathGlobs(headers.paths))
+    listed_sources, listed_headers = await MultiGet(
+        Get(Files, ListFiles(sources.snapshot.digest)), Get(Files, ListFiles(digest))
+    )
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "compile_kernels",
+            address=target.address,
+            environment="cuda",
+            inputs=[
+                ActionInput.of("sources", listed_sources, FOLDER),
+                ActionInput.of("headers", listed_headers, FOLDER),
+            ],
+            parameters=plan_parameters(target, host),
+        ),
+    )
+    wanted = [file.path for file in result.files.entries if file.path != "result.json"]
+    files = await Get(Files, ComposeFiles, ComposeFiles.named(result.files.entries, *wanted))
+    return Kernels(target.address, files, result)
+
+
+@dataclass(frozen=True)
+class KernelDependenciesFieldSet(FieldSet):
+    required_fields = (CudaSourcesField, IncludeDirsField)
+
+    sources: CudaSourcesField
+    include_dirs: IncludeDirsField
+
+
+class InferKernelDependencies(InferDependenciesRequest):
+    infer_from = KernelDependenciesFieldSet
+
+
+@rule(desc="Infer dependencies of CUDA kernels")
+async def infer_kernel_dependencies(request: InferKernelDependencies) -> InferredDependencies:
+    field_set = request.field_set
+    paths = await Get(SourcesPaths, SourcesPathsRequest(field_set.sources))
+    include_dirs = tuple(thaw(field_set.include_dirs.value))
+    headers = await Get(Headers, HeadersRequest(paths.files, include_dirs))
+    owners = await Get(Owners, OwnersRequest(headers.paths))
+    return InferredDependencies(owners)
+
+
+def rules():
+    return (
+        *collect_rules(),
+        UnionRule(InferDependenciesRequest, InferKernelDependencies),
+    )
