@@ -51,7 +51,7 @@ def _is_ours(kind: type) -> bool:
 def _text(owner: Any, name: str) -> str:
     """A class attribute that may be a text, or a function that makes it."""
     value = getattr(owner, name)
-    return value() if callable(value) else str(value)
+    return str(value() if callable(value) else value)
 
 
 def _cell(text: str) -> str:
@@ -74,7 +74,7 @@ def valid_values(field: Type[Field]) -> str:
     """Which values a field takes, in the words of the error for any other."""
     if issubclass(field, CheckedField):
         made = _inherited(field, "expected")
-        return made.fget(field) if isinstance(made, property) else str(made)
+        return str(made.fget(field) if isinstance(made, property) and made.fget else made)
     if issubclass(field, SingleSourceField):
         return f"the name of a file ({', '.join(field.expected_file_extensions or ())})"
     return ""

@@ -17,7 +17,7 @@ class CudaSourcesField(MultipleSourcesField):
     default = ("*.cu",)
     expected_file_extensions = (".cu",)
     uses_source_roots = False
-    help = "CUDA sources with `extern \"C\"` kernels. Headers are found from their includes."
+    help = 'CUDA sources with `extern "C"` kernels. Headers are found from their includes.'
 
 
 class CudaHeadersSourcesField(MultipleSourcesField):

@@ -1,12 +1,12 @@
 """Fields that keep what the user wrote, so that all mistakes of a BUILD file show at once.
 
 Pants stops at the first field that refuses its value. These fields refuse nothing when a target is
-made; `problems()` says what is wrong, and `util_rules/build_file.py` collects that over all targets.
+made; `problems()` says what is wrong, and `util_rules/build_file.py` collects it over all targets.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, ClassVar, Iterator, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Iterator, Mapping, Optional, Sequence
 
 from pants.engine.addresses import Address
 from pants.engine.target import AsyncFieldMixin, Field
@@ -34,6 +34,7 @@ def thaw(value: Any) -> Any:
 class CheckedField(AsyncFieldMixin, Field):
     """A field whose value is checked by `problems()` instead of by its construction."""
 
+    value: Any
     default: ClassVar[Any] = None
     expected: ClassVar[str]
     """Says which values are valid, in words or as a list."""
@@ -51,9 +52,7 @@ class CheckedField(AsyncFieldMixin, Field):
             if self.required:
                 yield f"field `{self.alias}` is required; expected {self.expected}"
         elif not self.is_valid():
-            yield (
-                f"field `{self.alias}` has value {thaw(self.value)!r}; expected {self.expected}"
-            )
+            yield (f"field `{self.alias}` has value {thaw(self.value)!r}; expected {self.expected}")
 
 
 class ChoiceField(CheckedField):
@@ -66,7 +65,9 @@ class ChoiceField(CheckedField):
         return "one of " + ", ".join(repr(choice) for choice in self.choices)
 
     def is_valid(self) -> bool:
-        return any(self.value == choice and type(self.value) is type(choice) for choice in self.choices)
+        return any(
+            self.value == choice and type(self.value) is type(choice) for choice in self.choices
+        )
 
 
 class TextField(CheckedField):
@@ -103,23 +104,27 @@ class NumberField(CheckedField):
         return f"{kind} of at least {self.least}{upper}"
 
     def is_valid(self) -> bool:
+        value = self.value
         kinds = (int, float) if self.fractional else (int,)
-        if isinstance(self.value, bool) or not isinstance(self.value, kinds):
+        if isinstance(value, bool) or not isinstance(value, kinds):
             return False
-        return self.value >= self.least and (self.most is None or self.value <= self.most)
+        assert isinstance(value, (int, float))
+        return value >= self.least and (self.most is None or value <= self.most)
 
 
 class ListField(CheckedField):
     """A list of strings that each pass `accepts`; `thaw(field.value)` is the list."""
 
-    accepts: ClassVar[Optional[Callable[[str], bool]]] = None
     expected = "a list of strings"
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return bool(item)
 
     def is_valid(self) -> bool:
         if not isinstance(self.value, tuple):
             return False
-        accepts = type(self).accepts or (lambda item: True)
-        return all(isinstance(item, str) and item and accepts(item) for item in self.value)
+        return all(isinstance(item, str) and self.accepts(item) for item in self.value)
 
 
 class AddressListField(ListField):

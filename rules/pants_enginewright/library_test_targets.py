@@ -1,4 +1,4 @@
-"""`library_tests`: pytest with the wheels of a `tool_environment`, as the steps themselves have them."""
+"""`library_tests`: pytest with the wheels of a `tool_environment`, as steps have them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class LibraryTestDependenciesField(PythonDependenciesField):
 
 class LibraryTestEnvironmentField(StringField):
     alias = "tool_environment"
+    value: str
     required = True
     help = (
-        "Address of the `tool_environment` target with the packages that the tests run with; pytest "
-        "is one of them."
+        "Address of the `tool_environment` target with the packages that the tests run with; "
+        "pytest is one of them."
     )
 
 

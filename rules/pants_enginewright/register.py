@@ -1,5 +1,8 @@
 """What the backend brings: lists, no logic."""
 
+from typing import Any, Iterable
+
+from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
 from pants_enginewright.goals import (
     build_reference,
     generate_lockfiles,
@@ -8,7 +11,6 @@ from pants_enginewright.goals import (
     package,
     test,
 )
-from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
 from pants_enginewright.goals import record as build_record
 from pants_enginewright.library_test_targets import LibraryTestsTarget, LibraryTestTarget
 from pants_enginewright.target_types import (
@@ -43,7 +45,7 @@ from pants_enginewright.util_rules import (
 )
 
 
-def target_types():
+def target_types() -> Iterable[Any]:
     return [
         CudaHeadersTarget,
         CudaKernelsTarget,
@@ -59,7 +61,7 @@ def target_types():
     ]
 
 
-def rules():
+def rules() -> Iterable[Any]:
     modules = (
         action,
         addresses,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Iterator, Tuple
+from typing import Any, Iterator, Tuple
 
 from pants.core.goals.package import OutputPathField
 from pants.core.goals.test import TestTimeoutField
@@ -11,8 +11,6 @@ from pants.engine.target import (
     COMMON_TARGET_FIELDS,
     Dependencies,
     SingleSourceField,
-    StringField,
-    StringSequenceField,
     Target,
 )
 
@@ -306,16 +304,21 @@ class ProfilesField(CheckedField):
 class ComputeCapabilitiesField(ListField):
     alias = "compute_capabilities"
     required = True
-    accepts = staticmethod(lambda item: COMPUTE_CAPABILITY.fullmatch(item) is not None)
     expected = "a list of compute capabilities such as '8.6'; the toolchain says which it supports"
     help = "GPUs that the engine is built for."
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return COMPUTE_CAPABILITY.fullmatch(item) is not None
 
 
 class OptimizationLevelField(NumberField):
     alias = "optimization_level"
     default = None
     most = 5
-    help = "How hard the builder searches: 0 is fastest to build, 5 slowest. Default: the product's."
+    help = (
+        "How hard the builder searches: 0 is fastest to build, 5 slowest. Default: the product's."
+    )
 
 
 class TilingLevelField(ChoiceField):

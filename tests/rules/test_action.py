@@ -38,11 +38,15 @@ def request(**changes: Any) -> ActionRequest:
 
 
 def process(asked: ActionRequest, digest: Digest = LIBRARY, **changes: Any) -> Process:
-    return plan_process(asked, digest, changes.get("wheels", WHEELS), changes.get("python", "3.11.7"))
+    return plan_process(
+        asked, digest, changes.get("wheels", WHEELS), changes.get("python", "3.11.7")
+    )
 
 
 def test_the_request_says_where_each_input_lies_and_what_it_is() -> None:
-    assert plan_request(request()) == """\
+    assert (
+        plan_request(request())
+        == """\
 {
   "action": "check_graph",
   "inputs": {
@@ -73,7 +77,9 @@ def test_the_request_says_where_each_input_lies_and_what_it_is() -> None:
     "level": 3
   }
 }
-""" % {"a": "a" * 64, "b": "b" * 64}
+"""
+        % {"a": "a" * 64, "b": "b" * 64}
+    )
 
 
 def test_the_request_does_not_tell_for_whom_it_is() -> None:

@@ -64,12 +64,12 @@ tensorrt_rtx_engine(
     assert mistakes(runner, "wrong") == [
         "6 mistakes in BUILD files:",
         "* `tensorrt_rtx_engine` target wrong:engine: field `compute_capabilities` has value "
-        "['sm_89']; expected a list of compute capabilities such as '8.6'; the toolchain says which "
-        "it supports",
+        "['sm_89']; expected a list of compute capabilities such as '8.6'; the toolchain says "
+        "which it supports",
         "* `tensorrt_rtx_engine` target wrong:engine: field `model` is required; expected the "
         "address of an `onnx_model` target",
-        "* `tensorrt_rtx_engine` target wrong:engine: field `profiles`, profile 0, axis 'batch' has "
-        "value [1, 8, 4]; expected min <= opt <= max",
+        "* `tensorrt_rtx_engine` target wrong:engine: field `profiles`, profile 0, axis 'batch' "
+        "has value [1, 8, 4]; expected min <= opt <= max",
         "* `onnx_model` target wrong:model: field `dtype` has value 'fp16'; expected one of "
         "'float32', 'float16', 'bfloat16'",
         "* `onnx_model` target wrong:model: field `opset` has value 17; expected an integer of at "
@@ -80,7 +80,9 @@ tensorrt_rtx_engine(
 
 
 def test_fields_are_held_against_each_other_too(runner: RuleRunner) -> None:
-    runner.write_files({"alone/BUILD": 'engine_test(name="test", engine=":engine", dataset=":text")'})
+    runner.write_files(
+        {"alone/BUILD": 'engine_test(name="test", engine=":engine", dataset=":text")'}
+    )
     assert mistakes(runner, "alone") == [
         "1 mistake in BUILD files:",
         "* `engine_test` target alone:test: field `reference` is required: a comparison needs both "
@@ -116,7 +118,10 @@ def test_two_dtypes_and_two_lists_of_gpus_are_four_engines_of_one_target(
 ) -> None:
     runner.write_files({"matrix/BUILD": ENGINES.replace("{new}", '["12.0"]')})
     found = {
-        str(target.address): (target[ModelField].value, thaw(target[ComputeCapabilitiesField].value))
+        str(target.address): (
+            target[ModelField].value,
+            thaw(target[ComputeCapabilitiesField].value),
+        )
         for target in targets_in(runner, "matrix")
         if isinstance(target, TensorrtRtxEngineTarget)
     }

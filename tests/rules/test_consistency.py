@@ -63,8 +63,8 @@ def test_exports_that_exist(fields: dict[str, Any]) -> None:
         (
             {"task": "text-generation-with-past", "logits": "last"},
             [
-                "field `task` has value 'text-generation-with-past'; expected exporter 'direct' for "
-                "a KV cache",
+                "field `task` has value 'text-generation-with-past'; expected exporter 'direct' "
+                "for a KV cache",
                 "field `logits` has value 'last'; expected exporter 'direct' for it",
             ],
         ),

@@ -60,8 +60,11 @@ class Sources(AddressListField):
 
 class Evens(ListField):
     alias = "evens"
-    accepts = staticmethod(lambda item: len(item) % 2 == 0)
     expected = "a list of strings of even length"
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return len(item) % 2 == 0
 
 
 def problems(kind: type[CheckedField], value: Any) -> list[str]:
@@ -85,6 +88,7 @@ def problems(kind: type[CheckedField], value: Any) -> list[str]:
         (Sources, ["a:b", ":c"]),
         (Sources, []),
         (Evens, ["ab", "abcd"]),
+        (Evens, []),
     ],
 )
 def test_values_that_are_valid(kind: type[CheckedField], value: Any) -> None:
@@ -98,15 +102,27 @@ def test_values_that_are_valid(kind: type[CheckedField], value: Any) -> None:
         (Colour, True, "field `colour` has value True; expected one of 'red', 'green', 1"),
         (Level, 6, "field `level` has value 6; expected an integer of at least 0 and at most 5"),
         (Level, -1, "field `level` has value -1; expected an integer of at least 0 and at most 5"),
-        (Level, True, "field `level` has value True; expected an integer of at least 0 and at most 5"),
-        (Level, 1.0, "field `level` has value 1.0; expected an integer of at least 0 and at most 5"),
+        (
+            Level,
+            True,
+            "field `level` has value True; expected an integer of at least 0 and at most 5",
+        ),
+        (
+            Level,
+            1.0,
+            "field `level` has value 1.0; expected an integer of at least 0 and at most 5",
+        ),
         (Share, 0.25, "field `share` has value 0.25; expected a number of at least 0.5"),
         (Share, float("nan"), "field `share` has value nan; expected a number of at least 0.5"),
         (Flag, "yes", "field `flag` has value 'yes'; expected True or False"),
         (Flag, 1, "field `flag` has value 1; expected True or False"),
         (Name, None, "field `name_of_it` is required; expected a string"),
         (Name, "", "field `name_of_it` has value ''; expected a string"),
-        (Source, ["a:b"], "field `source_of_it` has value ['a:b']; expected the address of a target"),
+        (
+            Source,
+            ["a:b"],
+            "field `source_of_it` has value ['a:b']; expected the address of a target",
+        ),
         (
             Sources,
             "a:b",

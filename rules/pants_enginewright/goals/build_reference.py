@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Iterable
+
 from pants.build_graph.build_configuration import BuildConfiguration
 from pants.engine.console import Console
 from pants.engine.goal import Goal, GoalSubsystem, Outputting
@@ -30,5 +32,5 @@ async def print_build_reference(
     return BuildReference(exit_code=0)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

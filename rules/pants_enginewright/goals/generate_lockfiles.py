@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.core.goals.generate_lockfiles import (
     GenerateLockfile,
@@ -13,12 +14,18 @@ from pants.core.goals.generate_lockfiles import (
     RequestedUserResolveNames,
     UserGenerateLockfiles,
 )
-from pants.engine.fs import CreateDigest, Digest, FileContent, FileEntry, MergeDigests
+from pants.engine.fs import (
+    CreateDigest,
+    Digest,
+    DigestEntries,
+    FileContent,
+    FileEntry,
+    MergeDigests,
+)
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import AllUnexpandedTargets, Target
 from pants.engine.unions import UnionRule
-from pants.engine.fs import DigestEntries
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
@@ -127,7 +134,7 @@ async def generate_lock(request: GenerateToolEnvironmentLock) -> GenerateLockfil
     return GenerateLockfileResult(lock, request.resolve_name, request.lockfile_dest)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(GenerateLockfile, GenerateToolEnvironmentLock),

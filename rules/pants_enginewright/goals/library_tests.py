@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Tuple
+from typing import Any, Iterable, Mapping, Tuple
 
 from pants.backend.python.subsystems.pytest import PyTest
 from pants.core.goals.test import (
@@ -125,13 +125,9 @@ async def run_library_test(
         test,
     )
     result = await Get(FallibleProcessResult, Process, process)
-    report = await Get(
-        Snapshot, AddPrefix(result.output_digest, address.path_safe_spec)
-    )
-    return TestResult.from_fallible_process_result(
-        result, address, test.output, xml_results=report
-    )
+    report = await Get(Snapshot, AddPrefix(result.output_digest, address.path_safe_spec))
+    return TestResult.from_fallible_process_result(result, address, test.output, xml_results=report)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (*collect_rules(), *LibraryTestRequest.rules())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import Any, Dict, Iterable
 
 import toml
 from pants.engine.console import Console
@@ -91,7 +91,7 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
     try:
         document = toml.loads(contents[0].content.decode())
     except (toml.TomlDecodeError, UnicodeDecodeError) as error:
-        raise InvalidTargetException(f"{path} is not TOML: {error}")
+        raise InvalidTargetException(f"{path} is not TOML: {error}") from error
     spec = environment_of(document, path)
     tools = await Get(ToolEnvironment, ToolEnvironmentRequest(spec, f"`environment` of {path}"))
     found = await Get(
@@ -145,5 +145,5 @@ async def lock_toolchains(
     return LockToolchain(exit_code=1 if subsystem.check and stale else 0)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.core.goals.package import (
     BuiltPackage,
@@ -18,8 +19,13 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.cuda_targets import CudaSourcesField, PtxField
-from pants_enginewright.target_types import CheckpointField, ComputeCapabilitiesField, ModelField
-from pants_enginewright.target_types import TaskField, ToolchainField
+from pants_enginewright.target_types import (
+    CheckpointField,
+    ComputeCapabilitiesField,
+    ModelField,
+    TaskField,
+    ToolchainField,
+)
 from pants_enginewright.util_rules.action import ActionResult
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
@@ -94,17 +100,13 @@ async def package_tensorrt_rtx_engine(
 @rule(desc="Package an ONNX model", level=LogLevel.DEBUG)
 async def package_onnx_model(field_set: OnnxModelFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id
-    model = await Get(
-        OnnxModel, OnnxModelRequest(field_set.address.spec, "the command line", None)
-    )
+    model = await Get(OnnxModel, OnnxModelRequest(field_set.address.spec, "the command line", None))
     checks = await MultiGet(
         Get(CheckedModel, CheckModel(model, "", model.address, weights))
         for weights in (False, True)
     )
     described = model.export.files.by_path()["result.json"].at("onnx.json")
-    package = await Get(
-        Files, ComposeFiles((*model.graph.entries, *model.data.entries, described))
-    )
+    package = await Get(Files, ComposeFiles((*model.graph.entries, *model.data.entries, described)))
     steps = (*model.steps, *(check.step for check in checks))
     finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
     return finished.package
@@ -119,7 +121,7 @@ async def finish_package(request: FinishPackage) -> FinishedPackage:
     return FinishedPackage(BuiltPackage(digest, tuple(artifacts)))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),

@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.internals.scheduler import Workunit
 from pants.engine.rules import collect_rules, rule
@@ -151,7 +151,7 @@ def make_record_callback(
     return WorkunitsCallbackFactory(lambda: RecordCallback(subsystem.record, folder))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(WorkunitsCallbackFactoryRequest, RecordCallbackFactoryRequest),

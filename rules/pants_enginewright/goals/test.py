@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Iterable, Optional
 
 from pants.core.goals.test import (
     TestFieldSet,
@@ -44,9 +44,7 @@ async def run_engine_test(
 ) -> TestResult:
     del run_id  # Named so that every run records where its steps' results came from.
     field_set = batch.single_element
-    wrapped = await Get(
-        WrappedTarget, WrappedTargetRequest(field_set.address, "the command line")
-    )
+    wrapped = await Get(WrappedTarget, WrappedTargetRequest(field_set.address, "the command line"))
     await Get(CheckedBuildFile, CheckBuildFile(field_set.address.spec_path))
     try:
         validation = await Get(Validation, ValidationRequest(wrapped.target))
@@ -84,5 +82,5 @@ def finish_test(
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (*collect_rules(), *EngineTestRequest.rules())

@@ -1,4 +1,4 @@
-"""Runs a module of the library, or of a wheel, with the wheels of its tool environment, and nothing of the host's.
+"""Runs a module with the wheels of its tool environment, and nothing of the host's.
 
 The wheels are inputs of the sandbox, hashes and all; unpacked they are kept in a cache outside it,
 by content, so that a host unpacks and compiles each wheel once.

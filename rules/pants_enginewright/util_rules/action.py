@@ -116,7 +116,8 @@ class ActionResult:
     metadata: ProcessResultMetadata
 
     def parsed(self) -> Dict[str, Any]:
-        return json.loads(self.result)
+        result: Dict[str, Any] = json.loads(self.result)
+        return result
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActionResult) and self._identity() == other._identity()
@@ -128,7 +129,7 @@ class ActionResult:
         return (self.action, self.address, self.key, self.files, self.result)
 
 
-class ActionFailed(Exception):
+class ActionFailed(Exception):  # noqa: N818
     """A step found something wrong, or broke."""
 
     def __init__(self, request: ActionRequest, exit_code: int, stderr: str) -> None:
@@ -214,9 +215,7 @@ async def run_action(request: ActionRequest) -> ActionResult:
             CreateDigest(
                 [
                     FileContent("request.json", plan_request(request).encode()),
-                    FileContent(
-                        "wheels.json", canonical_json.dumps(tools.hashes()).encode()
-                    ),
+                    FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode()),
                 ]
             ),
         ),
@@ -252,15 +251,14 @@ async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) 
         return Tools(ToolEnvironment(None, python.version, Files()))
     spec, origin = request.spec, "the toolchain's `environment`"
     if spec is None:
+        assert request.kind is not None
         spec = subsystem.environments.get(request.kind)
         origin = f"`[enginewright].environments` ({request.kind})"
     if spec is None:
         known = ", ".join(sorted(subsystem.environments))
-        raise ValueError(
-            f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}"
-        )
+        raise ValueError(f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}")
     return Tools(await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin)))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Any, Iterable, Optional, Tuple
 
 from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
 from pants.engine.rules import Get, collect_rules, rule
@@ -45,5 +45,5 @@ async def resolve_target_of_kind(request: TargetOfKindRequest) -> TargetOfKind:
     return TargetOfKind(wrapped.target)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

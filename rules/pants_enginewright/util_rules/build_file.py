@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, Iterator
+from typing import Any, Iterable, Iterator
 
 from pants.base.specs import DirLiteralSpec, RawSpecs
 from pants.engine.rules import Get, collect_rules, rule
@@ -56,5 +56,5 @@ async def check_build_file(request: CheckBuildFile) -> CheckedBuildFile:
     return CheckedBuildFile()
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

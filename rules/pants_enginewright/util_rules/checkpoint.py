@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 from pants.core.target_types import FileSourceField
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
@@ -119,9 +119,7 @@ async def collect_checkpoint_files(request: CheckpointFilesRequest) -> Checkpoin
         return CheckpointFiles(pinned.files, ())
     folder = request.address.spec_path
     # NB: the rule that uses the files reports all that are missing; globs would stop at the first.
-    digest = await Get(
-        Digest, PathGlobs([os.path.join(folder, name) for name in request.names])
-    )
+    digest = await Get(Digest, PathGlobs([os.path.join(folder, name) for name in request.names]))
     inside = await Get(Digest, RemovePrefix(digest, folder))
     return CheckpointFiles(await Get(Files, ListFiles(inside)), ())
 
@@ -225,5 +223,5 @@ def raise_if_missing(request: CheckpointFilesRequest, files: Files) -> None:
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -7,6 +7,7 @@ from typing import Iterator
 from pants.engine.target import Target
 
 from pants_enginewright.target_types import (
+    BOUNDS,
     DatasetField,
     DistributionField,
     DynamicAxesField,
@@ -18,7 +19,6 @@ from pants_enginewright.target_types import (
     OnnxModelTarget,
     ReferenceField,
     TaskField,
-    BOUNDS,
 )
 
 
@@ -27,16 +27,19 @@ def problems_of(target: Target) -> Iterator[str]:
         yield from _onnx_model(target)
     elif isinstance(target, EngineTestTarget):
         yield from _engine_test(target)
-    elif isinstance(target, ModelCheckpointTarget):
-        if target[DistributionField].value and target[FilesField].value:
-            yield "fields `distribution` and `files` are both set; expected one of them at most"
+    elif isinstance(target, ModelCheckpointTarget) and (
+        target[DistributionField].value and target[FilesField].value
+    ):
+        yield "fields `distribution` and `files` are both set; expected one of them at most"
 
 
 def _onnx_model(target: Target) -> Iterator[str]:
     task = target[TaskField].value
     if target[ExporterField].value == "direct":
         if task == "feature-extraction":
-            yield f"field `task` has value {task!r}; exporter 'direct' has only decoders: use 'torch'"
+            yield (
+                f"field `task` has value {task!r}; exporter 'direct' has only decoders: use 'torch'"
+            )
         if target[DynamicAxesField].value != DynamicAxesField.default:
             yield "field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"
         return

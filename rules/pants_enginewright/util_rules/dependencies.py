@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Tuple
+from typing import Any, Dict, Iterable, List, Tuple
 
 from pants.engine.addresses import Addresses, UnparsedAddressInputs
 from pants.engine.internals.graph import Owners, OwnersRequest
@@ -21,8 +21,8 @@ from pants.engine.unions import UnionRule
 from pants_enginewright.fields import AddressField, AddressListField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import (
-    EnginewrightDependenciesField,
     EngineTestTarget,
+    EnginewrightDependenciesField,
     ExporterField,
     ModelCheckpointTarget,
     OnnxModelTarget,
@@ -39,7 +39,7 @@ class EnginewrightDependenciesFieldSet(FieldSet):
     required_fields = (EnginewrightDependenciesField,)
 
 
-class InferEnginewrightDependencies(InferDependenciesRequest):
+class InferEnginewrightDependencies(InferDependenciesRequest[EnginewrightDependenciesFieldSet]):
     infer_from = EnginewrightDependenciesFieldSet
 
 
@@ -113,7 +113,7 @@ async def infer_enginewright_dependencies(
     return InferredDependencies([*named, *tools, *code])
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(InferDependenciesRequest, InferEnginewrightDependencies),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -148,9 +148,7 @@ async def build_engine(request: EngineRequest) -> Engine:
         Get(ActionResult, ActionRequest, build),
     )
     steps = (*model.steps, graph_check.step, weights_check.step, built)
-    packaged = await Get(
-        PackagedEngine, PackageEngine(target.address, model, toolchain, built)
-    )
+    packaged = await Get(PackagedEngine, PackageEngine(target.address, model, toolchain, built))
     return Engine(target.address, model, packaged.files, build, (*steps, packaged.step))
 
 
@@ -194,9 +192,7 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
                 "name": request.address.target_name,
                 "task": request.model.task,
                 "files": {name: file.described() for name, file in shipped.items()},
-                "inputs": plan_inputs(
-                    request, exporter.environment, builder.environment
-                ),
+                "inputs": plan_inputs(request, exporter.environment, builder.environment),
                 "toolchain": request.toolchain.described(),
                 "plugins": [],
                 "kernels": [],
@@ -209,5 +205,5 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
     return PackagedEngine(await Get(Files, ComposeFiles(entries)), written)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -94,5 +94,5 @@ async def compose_files(request: ComposeFiles) -> Files:
     return Files(digest, tuple(sorted(request.entries, key=lambda file: file.path)))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Dict, Set, Tuple
+from typing import Any, Dict, Iterable, Set, Tuple
 
 from pants.engine.fs import DigestContents, GlobMatchErrorBehavior, PathGlobs
 from pants.engine.rules import Get, collect_rules, rule
@@ -67,5 +67,5 @@ async def find_headers(request: HeadersRequest) -> Headers:
     return Headers(tuple(sorted(headers)))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

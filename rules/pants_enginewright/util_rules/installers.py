@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
+from pants.backend.python.subsystems.setup import PythonSetup
+from pants.backend.python.target_types import PexLayout
 from pants.backend.python.util_rules.interpreter_constraints import InterpreterConstraints
 from pants.backend.python.util_rules.pex import Pex, PexRequest
 from pants.backend.python.util_rules.pex_requirements import PexRequirements, Resolve
-from pants.backend.python.subsystems.setup import PythonSetup
-from pants.backend.python.target_types import PexLayout
 from pants.engine.fs import CreateDigest, Digest, DigestEntries, DigestSubset, FileEntry, PathGlobs
 from pants.engine.rules import Get, collect_rules, rule
 from pants.util.logging import LogLevel
@@ -74,5 +75,5 @@ async def install_uv(_: UvRequest, setup: PythonSetup) -> Uv:
     return Uv(await Get(Digest, CreateDigest([executable])))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.backend.python.util_rules.interpreter_constraints import InterpreterConstraints
 from pants.backend.python.util_rules.pex_environment import PythonExecutable
@@ -36,9 +37,7 @@ class Interpreter:
 
 @rule(desc="Find CPython", level=LogLevel.DEBUG)
 async def find_interpreter_version(request: InterpreterRequest) -> Interpreter:
-    python = await Get(
-        PythonExecutable, InterpreterConstraints([f"CPython=={request.minor}.*"])
-    )
+    python = await Get(PythonExecutable, InterpreterConstraints([f"CPython=={request.minor}.*"]))
     result = await Get(
         ProcessResult,
         Process(
@@ -54,5 +53,5 @@ async def find_interpreter_version(request: InterpreterRequest) -> Interpreter:
     return Interpreter(result.stdout.decode())
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

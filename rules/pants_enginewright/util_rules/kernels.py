@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterable, Optional
 
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address
@@ -15,8 +15,8 @@ from pants.engine.target import (
     FieldSet,
     InferDependenciesRequest,
     InferredDependencies,
-    SourcesPathsRequest,
     SourcesPaths,
+    SourcesPathsRequest,
     Target,
 )
 from pants.engine.unions import UnionRule
@@ -144,7 +144,7 @@ class KernelDependenciesFieldSet(FieldSet):
     include_dirs: IncludeDirsField
 
 
-class InferKernelDependencies(InferDependenciesRequest):
+class InferKernelDependencies(InferDependenciesRequest[KernelDependenciesFieldSet]):
     infer_from = KernelDependenciesFieldSet
 
 
@@ -158,7 +158,7 @@ async def infer_kernel_dependencies(request: InferKernelDependencies) -> Inferre
     return InferredDependencies(owners)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(InferDependenciesRequest, InferKernelDependencies),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.backend.python.target_types import PythonSourceField
 from pants.core.target_types import ResourceSourceField
-from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
 from pants.core.util_rules.source_files import SourceFilesRequest
+from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
 from pants.engine.fs import EMPTY_DIGEST, AddPrefix, Digest
 from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.rules import Get, collect_rules, rule
@@ -28,7 +29,7 @@ class LibraryRequest:
 @dataclass(frozen=True)
 class Library:
     digest: Digest
-    """The module, what it imports and their tables, under `__library/`; empty where wheels bring the library."""
+    """The module, what it imports and tables, under `__library/`; empty where wheels bring it."""
 
 
 def module_path(root: str, module: str) -> str:
@@ -55,5 +56,5 @@ async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsys
     return Library(await Get(Digest, AddPrefix(sources.snapshot.digest, FOLDER)))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

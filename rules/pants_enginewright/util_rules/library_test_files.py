@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.backend.python.subsystems.pytest import PyTest
 from pants.backend.python.target_types import PythonSourceField
@@ -41,7 +42,7 @@ class TestFilesRequest:
 
 @dataclass(frozen=True)
 class TestFiles:
-    """What lies in a test's sandbox: modules under `__library/`, all else where it is in the tree."""
+    """A test's sandbox: modules under `__library/`, all else where it is in the tree."""
 
     digest: Digest
     test: str
@@ -83,7 +84,7 @@ class LibraryTestDependenciesFieldSet(FieldSet):
     tools: LibraryTestEnvironmentField
 
 
-class InferLibraryTestDependencies(InferDependenciesRequest):
+class InferLibraryTestDependencies(InferDependenciesRequest[LibraryTestDependenciesFieldSet]):
     infer_from = LibraryTestDependenciesFieldSet
 
 
@@ -103,7 +104,7 @@ async def infer_library_test_dependencies(
     return InferredDependencies(addresses)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(InferDependenciesRequest, InferLibraryTestDependencies),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Optional, Tuple, Union
 
 from pants.engine.addresses import Address
-from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import Target
 
 from pants_enginewright import canonical_json
@@ -251,5 +251,5 @@ async def check_model(request: CheckModel) -> CheckedModel:
     return CheckedModel(await Get(ActionResult, ActionRequest, wanted))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.backend.python.subsystems.repos import PythonRepos
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
@@ -63,5 +64,5 @@ async def write_package_index_settings(
     return PackageIndexSettings()
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

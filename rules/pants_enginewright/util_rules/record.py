@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterable, Optional
 
 from pants.engine.engine_aware import EngineAwareReturnType
 from pants.engine.internals.session import RunId
@@ -54,5 +54,5 @@ def record_step(result: ActionResult, run_id: RunId) -> StepRecord:
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

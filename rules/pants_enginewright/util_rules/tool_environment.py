@@ -1,12 +1,19 @@
-"""A `tool_environment` target as wheels: each an input of a step, with the hash that the lock pins."""
+"""A `tool_environment` as wheels: each an input of a step, with the hash that the lock pins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from pants.engine.addresses import Address
-from pants.engine.fs import CreateDigest, Digest, DigestEntries, FileEntry, MergeDigests, RemovePrefix
+from pants.engine.fs import (
+    CreateDigest,
+    Digest,
+    DigestEntries,
+    FileEntry,
+    MergeDigests,
+    RemovePrefix,
+)
 from pants.engine.process import Process, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
@@ -14,10 +21,10 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright.target_types import LockField, PythonVersionField, ToolEnvironmentTarget
 from pants_enginewright.util_rules import interpreter, package_index
-from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import Files, ListFiles
 from pants_enginewright.util_rules.installers import Pip, PipRequest
+from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.package_index import PackageIndexSettings
 
@@ -90,5 +97,5 @@ async def download_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvi
     return ToolEnvironment(target.address, python.version, wheels)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

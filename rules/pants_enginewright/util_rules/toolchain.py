@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
 import toml
 from pants.engine.addresses import Address
@@ -41,7 +41,8 @@ class Toolchain:
     """Canonical JSON: what the TOML file says, without its comments and layout."""
 
     def parsed(self) -> Dict[str, Any]:
-        return canonical_json.loads(self.document)
+        document: Dict[str, Any] = canonical_json.loads(self.document)
+        return document
 
     def builder(self) -> Dict[str, Any]:
         """What the builder verifies."""
@@ -100,5 +101,5 @@ async def read_toolchain(request: ToolchainRequest) -> Toolchain:
     return Toolchain(found.target.address, files.entries[0], canonical_json.dumps(document))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Iterable, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -124,9 +124,7 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             target.address,
         ),
     )
-    hydrated = await Get(
-        HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField])
-    )
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField]))
     listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
     text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
     measured = await Get(
@@ -203,5 +201,5 @@ async def build_again(request: RebuildRequest) -> Rebuild:
     return Rebuild(second, compared)
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -21,7 +21,12 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     wheels = request.files("wheels")
     holders = {name: _find(member, wheels) for name, member in members.items()}
     available = sorted(
-        {m for wheel in wheels for m in zipfile.ZipFile(wheel.path).namelist() if not m.endswith("/")}
+        {
+            m
+            for wheel in wheels
+            for m in zipfile.ZipFile(wheel.path).namelist()
+            if not m.endswith("/")
+        }
     )
     raise_if_any(
         [
@@ -39,9 +44,12 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         assert holder is not None
         target = outputs / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(holder.path) as archive, archive.open(members[name]) as source:
-            with target.open("wb") as stream:
-                shutil.copyfileobj(source, stream, 1 << 20)
+        with (
+            zipfile.ZipFile(holder.path) as archive,
+            archive.open(members[name]) as source,
+            target.open("wb") as stream,
+        ):
+            shutil.copyfileobj(source, stream, 1 << 20)
     return {"files": sorted(names)}
 
 
