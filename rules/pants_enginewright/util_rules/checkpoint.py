@@ -161,7 +161,12 @@ async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
     )
     sources = await Get(
         SourceFiles,
-        SourceFilesRequest([t[FileSourceField] for t in targets if t.has_field(FileSourceField)]),
+        SourceFilesRequest(
+            [t[FileSourceField] for t in targets if t.has_field(FileSourceField)],
+            for_sources_types=(FileSourceField,),
+            # NB: Pants downloads an `http_source` as if it were generated code.
+            enable_codegen=True,
+        ),
     )
     listed = await Get(Files, ListFiles(sources.snapshot.digest))
     wanted = {os.path.basename(name): name for name in request.names}
