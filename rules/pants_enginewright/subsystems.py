@@ -8,6 +8,7 @@ from pants.option.subsystem import Subsystem
 ENVIRONMENTS = {
     "export": "lockfiles:export",
     "onnx": "lockfiles:onnx",
+    "run": "lockfiles:run",
     "tensorrt_rtx": "lockfiles:tensorrt_rtx",
     "validate": "lockfiles:validate",
     "cuda": "lockfiles:cuda",

@@ -261,14 +261,65 @@ class OnnxModelTarget(Target):
     help = "A checkpoint exported to ONNX, with its graph checked."
 
 
+# --- quantized_model ----------------------------------------------------------------------------
+
+
+class QuantizedModelSourceField(AddressField):
+    alias = "model"
+    required = True
+    expected = "the address of an `onnx_model` target"
+    help = "The `onnx_model` whose weights become integers."
+
+
+class MethodField(ChoiceField):
+    alias = "method"
+    required = True
+    choices = ("int8", "int4")
+    help = (
+        "`int8`: one scale for each output channel. `int4`: one scale for each group of inputs of "
+        "an output channel. Activations stay as they are; no calibration data is needed."
+    )
+
+
+class GroupSizeField(ChoiceField):
+    alias = "group_size"
+    default = None
+    choices = (32, 64, 128)
+    help = "Method `int4`, where it is required: how many inputs of a channel share a scale."
+
+
+class KeepField(ListField):
+    alias = "keep"
+    default = ("*embed_tokens*", "*lm_head*")
+    expected = "a list of patterns of names, with `*` and `?`"
+    help = "Weights that stay as they are; the output head always does."
+
+
+class QuantizedModelTarget(Target):
+    alias = "quantized_model"
+    core_fields = (
+        *_COMMON,
+        QuantizedModelSourceField,
+        MethodField,
+        GroupSizeField,
+        KeepField,
+        OutputPathField,
+    )
+    help = (
+        "An `onnx_model` with integer weights, usable wherever a model is expected. `package` "
+        "writes the graph, its data and report.json: bytes before and after, and the error of each "
+        "tensor. What it costs in perplexity, an `engine_test` of an engine of it measures."
+    )
+
+
 # --- tensorrt_rtx_engine ------------------------------------------------------------------------
 
 
 class ModelField(AddressField):
     alias = "model"
     required = True
-    expected = "the address of an `onnx_model` target"
-    help = "The `onnx_model` to build."
+    expected = "the address of an `onnx_model` or `quantized_model` target"
+    help = "The model to build: an `onnx_model` or a `quantized_model`."
 
 
 class ToolchainField(AddressField):
@@ -297,8 +348,8 @@ class ProfilesField(CheckedField):
                 is_triple = isinstance(sizes, tuple) and len(sizes) == 3
                 if not is_triple or not all(type(size) is int and size >= 0 for size in sizes):
                     yield f"{where} has value {thaw(sizes)!r}; expected (min, opt, max)"
-                elif not sizes[0] <= sizes[1] <= sizes[2]:
-                    yield f"{where} has value {thaw(sizes)!r}; expected min <= opt <= max"
+                elif not sizes[0] <= sizes[1] <= sizes[2] or sizes[1] == 0:
+                    yield f"{where} has value {thaw(sizes)!r}; expected min <= opt <= max, opt >= 1"
 
 
 class ComputeCapabilitiesField(ListField):
@@ -366,6 +417,54 @@ class TensorrtRtxEngineTarget(Target):
         "An engine for TensorRT for RTX, built ahead of time: no GPU is needed, and the bytes are "
         "the same on every host. `package` writes dist/PATH/NAME/ with engine.plan, engine.json, "
         "the tokenizer and a README."
+    )
+
+
+# --- onnxruntime_engine -------------------------------------------------------------------------
+
+
+class ProviderField(ChoiceField):
+    alias = "provider"
+    default = "cpu"
+    choices = ("cpu",)
+    help = "Execution provider of ONNX Runtime that the model is optimized for."
+
+
+class GraphOptimizationField(ChoiceField):
+    alias = "optimization_level"
+    default = "extended"
+    choices = ("disabled", "basic", "extended", "all")
+    help = (
+        "How far ONNX Runtime rewrites the graph. `all` adds layouts of the building host's "
+        "processor, so that its bytes differ from host to host."
+    )
+
+
+class QuantizedMatmulField(ChoiceField):
+    alias = "quantized_matmul"
+    default = "float32"
+    choices = ("float32", "int8")
+    help = (
+        "In what products with 4-bit weights are computed. `int8` rounds activations too: faster, "
+        "and up to a percent away from the graph's meaning."
+    )
+
+
+class OnnxruntimeEngineTarget(Target):
+    alias = "onnxruntime_engine"
+    core_fields = (
+        *_COMMON,
+        ModelField,
+        ProviderField,
+        GraphOptimizationField,
+        QuantizedMatmulField,
+        OutputPathField,
+    )
+    help = (
+        "A model optimized for ONNX Runtime, which runs on any processor. `package` writes "
+        "dist/PATH/NAME/ with model.onnx, its data, engine.json, the tokenizer and a README. "
+        '`./pants run TARGET -- --prompt "..."` generates text with it, and `-- --lines FILE` '
+        "embeds the lines of a file; `-- --help` lists all options."
     )
 
 

@@ -1,7 +1,8 @@
-"""`./pants package`: engines and ONNX models into dist/."""
+"""`./pants package`: engines and models into dist/."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, Iterable
 
@@ -11,6 +12,7 @@ from pants.core.goals.package import (
     OutputPathField,
     PackageFieldSet,
 )
+from pants.engine.addresses import Address
 from pants.engine.fs import AddPrefix, Digest
 from pants.engine.internals.session import RunId
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -22,7 +24,10 @@ from pants_enginewright.cuda_targets import CudaSourcesField, PtxField
 from pants_enginewright.target_types import (
     CheckpointField,
     ComputeCapabilitiesField,
+    MethodField,
     ModelField,
+    ProviderField,
+    QuantizedModelSourceField,
     TaskField,
     ToolchainField,
 )
@@ -37,6 +42,9 @@ from pants_enginewright.util_rules.onnx_model import (
     OnnxModelRequest,
 )
 from pants_enginewright.util_rules.record import StepRecord
+from pants_enginewright.util_rules.size_estimate import describe_sizes
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,14 @@ class TensorrtRtxEngineFieldSet(PackageFieldSet):
 
 
 @dataclass(frozen=True)
+class OnnxruntimeEngineFieldSet(PackageFieldSet):
+    required_fields = (ModelField, ProviderField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@dataclass(frozen=True)
 class OnnxModelFieldSet(PackageFieldSet):
     required_fields = (CheckpointField, TaskField)
 
@@ -73,6 +89,26 @@ class CudaKernelsFieldSet(PackageFieldSet):
 
     output_path: OutputPathField
     environment: EnvironmentField
+
+
+@dataclass(frozen=True)
+class QuantizedModelFieldSet(PackageFieldSet):
+    required_fields = (QuantizedModelSourceField, MethodField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@dataclass(frozen=True)
+class FinishEngine:
+    address: Address
+    output_path: OutputPathField
+
+
+@dataclass(frozen=True)
+class FinishModel:
+    address: Address
+    output_path: OutputPathField
 
 
 @rule(desc="Package CUDA kernels", level=LogLevel.DEBUG)
@@ -90,9 +126,19 @@ async def package_tensorrt_rtx_engine(
     field_set: TensorrtRtxEngineFieldSet, run_id: RunId
 ) -> BuiltPackage:
     del run_id  # Named so that every run records where its steps' results came from.
-    engine = await Get(Engine, EngineRequest(field_set.address.spec, "the command line", None))
     finished = await Get(
-        FinishedPackage, FinishPackage(engine.package, engine.steps, field_set.output_path)
+        FinishedPackage, FinishEngine(field_set.address, field_set.output_path)
+    )
+    return finished.package
+
+
+@rule(desc="Package an engine for ONNX Runtime", level=LogLevel.DEBUG)
+async def package_onnxruntime_engine(
+    field_set: OnnxruntimeEngineFieldSet, run_id: RunId
+) -> BuiltPackage:
+    del run_id
+    finished = await Get(
+        FinishedPackage, FinishEngine(field_set.address, field_set.output_path)
     )
     return finished.package
 
@@ -100,16 +146,47 @@ async def package_tensorrt_rtx_engine(
 @rule(desc="Package an ONNX model", level=LogLevel.DEBUG)
 async def package_onnx_model(field_set: OnnxModelFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id
-    model = await Get(OnnxModel, OnnxModelRequest(field_set.address.spec, "the command line", None))
+    finished = await Get(FinishedPackage, FinishModel(field_set.address, field_set.output_path))
+    return finished.package
+
+
+@rule(desc="Package a quantized model", level=LogLevel.DEBUG)
+async def package_quantized_model(
+    field_set: QuantizedModelFieldSet, run_id: RunId
+) -> BuiltPackage:
+    del run_id
+    finished = await Get(FinishedPackage, FinishModel(field_set.address, field_set.output_path))
+    return finished.package
+
+
+@rule
+async def finish_engine(request: FinishEngine, run_id: RunId) -> FinishedPackage:
+    del run_id
+    engine = await Get(Engine, EngineRequest(request.address.spec, "the command line", None))
+    estimate = engine.estimate.parsed()
+    if estimate is not None:
+        size = sum(file.size for file in engine.built_files())
+        logger.info(f"{engine.address}: {', '.join(describe_sizes(estimate, size))}")
+    return await Get(
+        FinishedPackage, FinishPackage(engine.package, engine.steps, request.output_path)
+    )
+
+
+@rule
+async def finish_model(request: FinishModel) -> FinishedPackage:
+    model = await Get(OnnxModel, OnnxModelRequest(request.address.spec, "the command line", None))
     checks = await MultiGet(
         Get(CheckedModel, CheckModel(model, "", model.address, weights))
         for weights in (False, True)
     )
-    described = model.export.files.by_path()["result.json"].at("onnx.json")
-    package = await Get(Files, ComposeFiles((*model.graph.entries, *model.data.entries, described)))
+    described = [model.export.files.by_path()["result.json"].at("onnx.json")]
+    if model.quantization is not None:
+        described.append(model.quantization.files.by_path()["result.json"].at("report.json"))
+    package = await Get(
+        Files, ComposeFiles((*model.graph.entries, *model.data.entries, *described))
+    )
     steps = (*model.steps, *(check.step for check in checks))
-    finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
-    return finished.package
+    return await Get(FinishedPackage, FinishPackage(package, steps, request.output_path))
 
 
 @rule
@@ -125,6 +202,8 @@ def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),
+        UnionRule(PackageFieldSet, OnnxruntimeEngineFieldSet),
         UnionRule(PackageFieldSet, OnnxModelFieldSet),
         UnionRule(PackageFieldSet, CudaKernelsFieldSet),
+        UnionRule(PackageFieldSet, QuantizedModelFieldSet),
     )

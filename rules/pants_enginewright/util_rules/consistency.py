@@ -14,9 +14,12 @@ from pants_enginewright.target_types import (
     EngineTestTarget,
     ExporterField,
     FilesField,
+    GroupSizeField,
     LogitsField,
+    MethodField,
     ModelCheckpointTarget,
     OnnxModelTarget,
+    QuantizedModelTarget,
     ReferenceField,
     TaskField,
 )
@@ -25,6 +28,8 @@ from pants_enginewright.target_types import (
 def problems_of(target: Target) -> Iterator[str]:
     if isinstance(target, OnnxModelTarget):
         yield from _onnx_model(target)
+    elif isinstance(target, QuantizedModelTarget):
+        yield from _quantized_model(target)
     elif isinstance(target, EngineTestTarget):
         yield from _engine_test(target)
     elif isinstance(target, ModelCheckpointTarget) and (
@@ -47,6 +52,14 @@ def _onnx_model(target: Target) -> Iterator[str]:
         yield f"field `task` has value {task!r}; expected exporter 'direct' for a KV cache"
     if target[LogitsField].value == "last":
         yield "field `logits` has value 'last'; expected exporter 'direct' for it"
+
+
+def _quantized_model(target: Target) -> Iterator[str]:
+    method, group_size = target[MethodField].value, target[GroupSizeField].value
+    if method == "int4" and group_size is None:
+        yield f"field `group_size` is required for method 'int4'; expected {GroupSizeField.choices}"
+    if method == "int8" and group_size is not None:
+        yield "field `group_size` is for method 'int4'; 'int8' has one scale for each output channel"
 
 
 def _engine_test(target: Target) -> Iterator[str]:

@@ -26,6 +26,8 @@ from pants_enginewright.target_types import (
     ExporterField,
     ModelCheckpointTarget,
     OnnxModelTarget,
+    OnnxruntimeEngineTarget,
+    QuantizedModelTarget,
     TensorrtRtxEngineTarget,
     ToolchainTarget,
 )
@@ -47,8 +49,19 @@ class InferEnginewrightDependencies(InferDependenciesRequest[EnginewrightDepende
 STEPS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
     ModelCheckpointTarget.alias: (("verify_checkpoint", "extract_files"), ()),
     TensorrtRtxEngineTarget.alias: (
-        ("check_graph", "check_weights", "build_engine", "write_manifest"),
+        ("check_graph", "check_weights", "estimate_size", "build_engine", "write_manifest"),
         ("onnx",),
+    ),
+    QuantizedModelTarget.alias: (("quantize_model",), ("onnx",)),
+    OnnxruntimeEngineTarget.alias: (
+        (
+            "check_graph",
+            "check_weights",
+            "estimate_size",
+            "build_onnxruntime_engine",
+            "write_onnxruntime_manifest",
+        ),
+        ("onnx", "run"),
     ),
     EngineTestTarget.alias: (
         ("check_engine", "measure_accuracy", "judge_accuracy", "compare_builds"),

@@ -1,4 +1,4 @@
-"""`tensorrt_rtx_engine`: the graph is checked, the plan built, the package described."""
+"""Engines of all products, and `tensorrt_rtx_engine`: graph checked, plan built, package described."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pants_enginewright.target_types import (
     ComputeCapabilitiesField,
     MaxAuxStreamsField,
     ModelField,
+    OnnxruntimeEngineTarget,
     OptimizationLevelField,
     ProfilesField,
     TensorrtRtxEngineTarget,
@@ -39,14 +40,18 @@ from pants_enginewright.util_rules.onnx_model import (
     OnnxModel,
     OnnxModelRequest,
 )
+from pants_enginewright.util_rules.size_estimate import EstimateSize, SizeEstimate
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment
 from pants_enginewright.util_rules.toolchain import Toolchain, ToolchainRequest
 
 PLAN = "engine.plan"
+ENGINE_KINDS = (TensorrtRtxEngineTarget.alias, OnnxruntimeEngineTarget.alias)
 
 
 @dataclass(frozen=True)
 class EngineRequest:
+    """Asks for the engine of a target of `ENGINE_KINDS`."""
+
     spec: str
     origin: str
     relative_to: Optional[Address]
@@ -56,15 +61,43 @@ class EngineRequest:
 class Engine:
     address: Address
     model: OnnxModel
+    measured: Tuple[ActionInput, ...]
+    """ONNX that computes what the engine computes, for ONNX Runtime."""
     package: Files
     """Everything that belongs into dist/."""
     build: ActionRequest
-    """The step that built the plan, to run it again."""
+    """The step that built it, to run it again."""
+    built: Tuple[str, ...]
+    """Files of the package that this step put out."""
+    estimate: SizeEstimate
     steps: Tuple[ActionResult, ...]
 
     @property
-    def plan(self) -> File:
-        return self.package.by_path()[PLAN]
+    def is_plan(self) -> bool:
+        return self.built == (PLAN,)
+
+    def built_files(self) -> Tuple[File, ...]:
+        return tuple(file for file in self.package.entries if file.path in self.built)
+
+
+@dataclass(frozen=True)
+class BuildTensorrtRtxEngine:
+    target: Target
+
+
+@dataclass(frozen=True)
+class TensorrtRtxEngine:
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class BuildOnnxruntimeEngine:
+    target: Target
+
+
+@dataclass(frozen=True)
+class OnnxruntimeEngine:
+    engine: Engine
 
 
 @dataclass(frozen=True)
@@ -73,6 +106,7 @@ class PackageEngine:
     model: OnnxModel
     toolchain: Toolchain
     built: ActionResult
+    estimate: SizeEstimate
 
 
 @dataclass(frozen=True)
@@ -88,10 +122,7 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
         "build_engine",
         address=target.address,
         tool_environment=toolchain.parsed()["environment"],
-        inputs=[
-            ActionInput.of("model", model.graph, "model"),
-            ActionInput.of("model", model.data, "model"),
-        ],
+        inputs=model.inputs,
         parameters={
             "toolchain": toolchain.builder(),
             "profiles": thaw(target[ProfilesField].value),
@@ -117,51 +148,74 @@ def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
         )
 
 
-@rule(desc="Build an engine")
-async def build_engine(request: EngineRequest) -> Engine:
+@rule
+async def find_engine(request: EngineRequest) -> Engine:
     found = await Get(
         TargetOfKind,
-        TargetOfKindRequest(
-            request.spec, (TensorrtRtxEngineTarget.alias,), request.origin, request.relative_to
-        ),
+        TargetOfKindRequest(request.spec, ENGINE_KINDS, request.origin, request.relative_to),
     )
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
+    if target.alias == OnnxruntimeEngineTarget.alias:
+        portable = await Get(OnnxruntimeEngine, BuildOnnxruntimeEngine(target))
+        return portable.engine
+    planned = await Get(TensorrtRtxEngine, BuildTensorrtRtxEngine(target))
+    return planned.engine
+
+
+@rule(desc="Build an engine")
+async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> TensorrtRtxEngine:
+    target = request.target
+    address = target.address
     toolchain = await Get(
         Toolchain,
-        ToolchainRequest(
-            target[ToolchainField].value, f"field `toolchain` of {target.address}", target.address
-        ),
+        ToolchainRequest(target[ToolchainField].value, f"field `toolchain` of {address}", address),
     )
     raise_if_unsupported(target, toolchain)
     model = await Get(
         OnnxModel,
-        OnnxModelRequest(
-            target[ModelField].value, f"field `model` of {target.address}", target.address
-        ),
+        OnnxModelRequest(target[ModelField].value, f"field `model` of {address}", address),
     )
     reader = canonical_json.dumps(toolchain.reader())
-    graph_check = await Get(CheckedModel, CheckModel(model, reader, target.address, False))
+    profiles = canonical_json.dumps(thaw(target[ProfilesField].value))
+    graph_check = await Get(CheckedModel, CheckModel(model, reader, address, False))
     build = plan_build(target, model, toolchain)
-    weights_check, built = await MultiGet(
-        Get(CheckedModel, CheckModel(model, reader, target.address, True)),
+    weights_check, built, estimate = await MultiGet(
+        Get(CheckedModel, CheckModel(model, reader, address, True)),
         Get(ActionResult, ActionRequest, build),
+        Get(SizeEstimate, EstimateSize(address, model, profiles)),
     )
-    steps = (*model.steps, graph_check.step, weights_check.step, built)
-    packaged = await Get(PackagedEngine, PackageEngine(target.address, model, toolchain, built))
-    return Engine(target.address, model, packaged.files, build, (*steps, packaged.step))
+    packaged = await Get(
+        PackagedEngine, PackageEngine(address, model, toolchain, built, estimate)
+    )
+    steps = (graph_check.step, weights_check.step, *estimate.steps, built, packaged.step)
+    return TensorrtRtxEngine(
+        Engine(
+            address,
+            model,
+            model.inputs,
+            packaged.files,
+            build,
+            (PLAN,),
+            estimate,
+            (*model.steps, *steps),
+        )
+    )
 
 
 def plan_inputs(
-    request: PackageEngine, exporter: ToolEnvironment, builder: ToolEnvironment
+    model: OnnxModel,
+    exporter: ToolEnvironment,
+    builder: ToolEnvironment,
+    others: Iterable[Tuple[str, Optional[Address], File]] = (),
 ) -> List[Dict[str, Any]]:
     """Provenance: every input of the build by role and address, with its content."""
-    checkpoint = request.model.checkpoint
+    checkpoint = model.checkpoint
     rows = [
         *((role, checkpoint.address, file) for role, file in checkpoint.sources()),
-        *(("onnx", request.model.address, f) for f in request.model.graph.entries),
-        *(("onnx", request.model.address, f) for f in request.model.data.entries),
-        ("toolchain", request.toolchain.address, request.toolchain.source),
+        *(("onnx", model.address, f) for f in model.graph.entries),
+        *(("onnx", model.address, f) for f in model.data.entries),
+        *others,
         *(("exporter", exporter.address, wheel) for wheel in exporter.wheels.entries),
         *(("builder", builder.address, wheel) for wheel in builder.wheels.entries),
     ]
@@ -192,11 +246,16 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
                 "name": request.address.target_name,
                 "task": request.model.task,
                 "files": {name: file.described() for name, file in shipped.items()},
-                "inputs": plan_inputs(request, exporter.environment, builder.environment),
+                "inputs": plan_inputs(
+                    request.model,
+                    exporter.environment,
+                    builder.environment,
+                    [("toolchain", request.toolchain.address, request.toolchain.source)],
+                ),
                 "toolchain": request.toolchain.described(),
                 "plugins": [],
                 "kernels": [],
-                "size_estimate": None,
+                "size_estimate": request.estimate.parsed(),
             },
         ),
     )

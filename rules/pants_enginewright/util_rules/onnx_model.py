@@ -1,4 +1,4 @@
-"""`onnx_model`: a checkpoint exported to ONNX."""
+"""`onnx_model`: a checkpoint exported to ONNX; and what it has in common with `quantized_model`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pants_enginewright.target_types import (
     LogitsField,
     OnnxModelTarget,
     OpsetField,
+    QuantizedModelTarget,
     TaskField,
 )
 from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
@@ -28,8 +29,13 @@ from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointReque
 from pants_enginewright.util_rules.files import ComposeFiles, Files
 
 
+MODEL_KINDS = (OnnxModelTarget.alias, QuantizedModelTarget.alias)
+
+
 @dataclass(frozen=True)
 class OnnxModelRequest:
+    """Asks for the model of a target of `MODEL_KINDS`."""
+
     spec: str
     origin: str
     relative_to: Optional[Address]
@@ -50,6 +56,28 @@ class OnnxModel:
     export: ActionResult
     """Its result has opset, IR version, inputs and outputs."""
     steps: Tuple[ActionResult, ...]
+    quantization: Optional[ActionResult] = None
+    """Its result is the report; the graph is that of `export` with other weights."""
+
+    @property
+    def inputs(self) -> Tuple[ActionInput, ActionInput]:
+        """The whole model as input of a step, in one folder."""
+        return (
+            ActionInput.of("model", self.graph, "model"),
+            ActionInput.of("model", self.data, "model"),
+        )
+
+    @property
+    def scheme(self) -> Optional[Dict[str, Any]]:
+        """How it was quantized: the fields of `quantized_model`."""
+        if self.quantization is None:
+            return None
+        scheme = self.quantization.parsed()["scheme"]
+        return {
+            "method": f"int{scheme['bits']}",
+            "group_size": scheme["group_size"],
+            "keep": scheme["keep"],
+        }
 
     def dynamic_axes(self) -> Dict[str, Dict[str, str]]:
         """Tensor name to position (as text) to name of each dynamic axis."""
@@ -59,6 +87,30 @@ class OnnxModel:
             t["name"]: {str(i): n for i, n in enumerate(t["shape"]) if isinstance(n, str)}
             for t in tensors
         }
+
+
+@dataclass(frozen=True)
+class ExportModel:
+    target: Target
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """The model of an `onnx_model` target."""
+
+    model: OnnxModel
+
+
+@dataclass(frozen=True)
+class QuantizeModel:
+    target: Target
+
+
+@dataclass(frozen=True)
+class QuantizedModel:
+    """The model of a `quantized_model` target."""
+
+    model: OnnxModel
 
 
 @dataclass(frozen=True)
@@ -83,16 +135,24 @@ class DirectExport:
     model: OnnxModel
 
 
-@rule(desc="Export to ONNX")
-async def export_onnx_model(request: OnnxModelRequest) -> OnnxModel:
+@rule
+async def find_model(request: OnnxModelRequest) -> OnnxModel:
     found = await Get(
         TargetOfKind,
-        TargetOfKindRequest(
-            request.spec, (OnnxModelTarget.alias,), request.origin, request.relative_to
-        ),
+        TargetOfKindRequest(request.spec, MODEL_KINDS, request.origin, request.relative_to),
     )
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
+    if target.alias == QuantizedModelTarget.alias:
+        quantized = await Get(QuantizedModel, QuantizeModel(target))
+        return quantized.model
+    exported = await Get(ExportedModel, ExportModel(target))
+    return exported.model
+
+
+@rule(desc="Export to ONNX")
+async def export_onnx_model(request: ExportModel) -> ExportedModel:
+    target = request.target
     checkpoint = await Get(
         Checkpoint,
         CheckpointRequest(
@@ -103,9 +163,9 @@ async def export_onnx_model(request: OnnxModelRequest) -> OnnxModel:
     )
     if target[ExporterField].value == "direct":
         direct = await Get(DirectExport, ExportDirect(target, checkpoint))
-        return direct.model
+        return ExportedModel(direct.model)
     traced = await Get(TorchExport, ExportWithTorch(target, checkpoint))
-    return traced.model
+    return ExportedModel(traced.model)
 
 
 @rule

@@ -58,7 +58,8 @@ class RebuildRequest:
 @dataclass(frozen=True)
 class Rebuild:
     second: ActionResult
-    compared: ActionResult
+    compared: Tuple[ActionResult, ...]
+    """For each file of `Engine.built`."""
 
 
 @rule(desc="Validate an engine")
@@ -70,9 +71,14 @@ async def validate_engine(request: ValidationRequest) -> Validation:
             target[EngineField].value, f"field `engine` of {target.address}", target.address
         ),
     )
-    checked = await Get(ActionResult, ActionRequest, plan_package_check(target.address, engine))
-    steps: Tuple[ActionResult, ...] = (*engine.steps, checked)
-    text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
+    steps: Tuple[ActionResult, ...] = engine.steps
+    text = ""
+    if engine.is_plan:
+        checked = await Get(
+            ActionResult, ActionRequest, plan_package_check(target.address, engine)
+        )
+        steps = (*steps, checked)
+        text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
     report = Files()
     if target[ReferenceField].value is not None:
         accuracy = await Get(Accuracy, AccuracyRequest(target, engine))
@@ -85,8 +91,9 @@ async def validate_engine(request: ValidationRequest) -> Validation:
         text += accuracy.judged.log
     if target[ReproducibleField].value:
         rebuild = await Get(Rebuild, RebuildRequest(engine))
-        steps = (*steps, rebuild.second, rebuild.compared)
-        text += f"built twice, same bytes: sha256 {rebuild.compared.parsed()['sha256']}\n"
+        steps = (*steps, rebuild.second, *rebuild.compared)
+        for name, compared in zip(engine.built, rebuild.compared):
+            text += f"built twice, same bytes: {name}, sha256 {compared.parsed()['sha256']}\n"
     return Validation(report, text, steps)
 
 
@@ -135,8 +142,7 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             address=target.address,
             environment="validate",
             inputs=[
-                ActionInput.of("model", engine.model.graph, "model"),
-                ActionInput.of("model", engine.model.data, "model"),
+                *engine.measured,
                 ActionInput.of("config", reference.config, "reference"),
                 ActionInput.of("weights", reference.weights, "reference"),
                 ActionInput.of("tokenizer", reference.tokenizer, "reference"),
@@ -178,27 +184,31 @@ def plan_measurement(task: str) -> Dict[str, Any]:
     }
 
 
+def plan_comparison(address: Address, first: Files, second: Files) -> ActionRequest:
+    return ActionRequest.create(
+        "compare_builds",
+        address=address,
+        inputs=[ActionInput.of("first", first), ActionInput.of("second", second)],
+    )
+
+
 @rule(desc="Build an engine a second time")
 async def build_again(request: RebuildRequest) -> Rebuild:
     engine = request.engine
     second = await Get(ActionResult, ActionRequest, engine.build.again())
-    first_plan, second_plan = await MultiGet(
-        Get(Files, ComposeFiles((engine.plan,))),
-        Get(Files, ComposeFiles, ComposeFiles.named(second.files.entries, PLAN)),
+    firsts = await MultiGet(
+        Get(Files, ComposeFiles, ComposeFiles.named(engine.package.entries, name))
+        for name in engine.built
     )
-    compared = await Get(
-        ActionResult,
-        ActionRequest,
-        ActionRequest.create(
-            "compare_builds",
-            address=engine.address,
-            inputs=[
-                ActionInput.of("first", first_plan),
-                ActionInput.of("second", second_plan),
-            ],
-        ),
+    seconds = await MultiGet(
+        Get(Files, ComposeFiles, ComposeFiles.named(second.files.entries, name))
+        for name in engine.built
     )
-    return Rebuild(second, compared)
+    compared = await MultiGet(
+        Get(ActionResult, ActionRequest, plan_comparison(engine.address, one, other))
+        for one, other in zip(firsts, seconds)
+    )
+    return Rebuild(second, tuple(compared))
 
 
 def rules() -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""Step: write `engine.json` of an ONNX Runtime engine package.
+"""Step: write `engine.json` and `README.md` of an ONNX Runtime engine package.
 
 Inputs: `build` (result.json of `build_onnxruntime_engine`). Parameters: `name`, `task`, `files`
 and `inputs` as for `write_manifest`, and `size_estimate` where there is one.
@@ -11,12 +11,14 @@ from pathlib import Path
 from enginewright import canonical_json
 from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.onnxruntime_engine.manifest import describe
+from enginewright.onnxruntime_engine.package_readme import render
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
     build = canonical_json.read_object(request.file("build").path)
     manifest = describe(build, request.parameters)
     canonical_json.write(outputs / "engine.json", manifest)
+    (outputs / "README.md").write_text(render(manifest), encoding="utf-8")
     return {"name": manifest["name"], "model": manifest["model"]}
 
 
