@@ -34,7 +34,8 @@ def test_a_field_has_its_valid_values_default_and_meaning(text: str) -> None:
         "Type of the weights and of the arithmetic. |"
     ) in text
     assert "| `opset` | an integer of at least 18 and at most 25 | `23` |" in text
-    assert "| `model` | the address of an `onnx_model` or `quantized_model` target | required |" in text
+    models = "the address of an `onnx_model` or `quantized_model` target"
+    assert f"| `model` | {models} | required |" in text
 
 
 def test_a_file_field_names_its_extensions(text: str) -> None:

@@ -104,9 +104,7 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     )
     shipped = plan_files(built, model.checkpoint.tokenizer)
     names = tuple(built.parsed()["files"])
-    optimized = await Get(
-        Files, ComposeFiles(tuple(shipped[name].at(name) for name in names))
-    )
+    optimized = await Get(Files, ComposeFiles(tuple(shipped[name].at(name) for name in names)))
     build_result = await Get(
         Files, ComposeFiles, ComposeFiles.named(built.files.entries, "result.json")
     )

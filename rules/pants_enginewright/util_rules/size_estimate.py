@@ -41,7 +41,10 @@ def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
     summary = model.checkpoint.steps[-1].parsed()["summary"]
-    if not model.task.startswith("text-generation") or summary["model_type"] not in DECODER_FAMILIES:
+    if (
+        not model.task.startswith("text-generation")
+        or summary["model_type"] not in DECODER_FAMILIES
+    ):
         return None
     return ActionRequest.create(
         "estimate_size",
