@@ -348,8 +348,10 @@ class ProfilesField(CheckedField):
                 is_triple = isinstance(sizes, tuple) and len(sizes) == 3
                 if not is_triple or not all(type(size) is int and size >= 0 for size in sizes):
                     yield f"{where} has value {thaw(sizes)!r}; expected (min, opt, max)"
-                elif not sizes[0] <= sizes[1] <= sizes[2] or sizes[1] == 0:
-                    yield f"{where} has value {thaw(sizes)!r}; expected min <= opt <= max, opt >= 1"
+                elif not sizes[0] <= sizes[1] <= sizes[2]:
+                    yield f"{where} has value {thaw(sizes)!r}; expected min <= opt <= max"
+                elif sizes[1] == 0:
+                    yield f"{where} has value {thaw(sizes)!r}; expected opt and max of at least 1"
 
 
 class ComputeCapabilitiesField(ListField):

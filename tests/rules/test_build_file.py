@@ -67,7 +67,7 @@ tensorrt_rtx_engine(
         "['sm_89']; expected a list of compute capabilities such as '8.6'; the toolchain says "
         "which it supports",
         "* `tensorrt_rtx_engine` target wrong:engine: field `model` is required; expected the "
-        "address of an `onnx_model` target",
+        "address of an `onnx_model` or `quantized_model` target",
         "* `tensorrt_rtx_engine` target wrong:engine: field `profiles`, profile 0, axis 'batch' "
         "has value [1, 8, 4]; expected min <= opt <= max",
         "* `onnx_model` target wrong:model: field `dtype` has value 'fp16'; expected one of "

@@ -126,9 +126,7 @@ async def package_tensorrt_rtx_engine(
     field_set: TensorrtRtxEngineFieldSet, run_id: RunId
 ) -> BuiltPackage:
     del run_id  # Named so that every run records where its steps' results came from.
-    finished = await Get(
-        FinishedPackage, FinishEngine(field_set.address, field_set.output_path)
-    )
+    finished = await Get(FinishedPackage, FinishEngine(field_set.address, field_set.output_path))
     return finished.package
 
 
@@ -137,9 +135,7 @@ async def package_onnxruntime_engine(
     field_set: OnnxruntimeEngineFieldSet, run_id: RunId
 ) -> BuiltPackage:
     del run_id
-    finished = await Get(
-        FinishedPackage, FinishEngine(field_set.address, field_set.output_path)
-    )
+    finished = await Get(FinishedPackage, FinishEngine(field_set.address, field_set.output_path))
     return finished.package
 
 
@@ -151,9 +147,7 @@ async def package_onnx_model(field_set: OnnxModelFieldSet, run_id: RunId) -> Bui
 
 
 @rule(desc="Package a quantized model", level=LogLevel.DEBUG)
-async def package_quantized_model(
-    field_set: QuantizedModelFieldSet, run_id: RunId
-) -> BuiltPackage:
+async def package_quantized_model(field_set: QuantizedModelFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id
     finished = await Get(FinishedPackage, FinishModel(field_set.address, field_set.output_path))
     return finished.package

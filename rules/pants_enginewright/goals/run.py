@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Iterable
 
 from pants.core.goals.run import RunFieldSet, RunInSandboxBehavior, RunRequest
 from pants.engine.fs import AddPrefix, CreateDigest, Digest, FileContent, MergeDigests
@@ -65,5 +66,5 @@ async def run_onnxruntime_engine(field_set: OnnxruntimeEngineRunFieldSet) -> Run
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return (*collect_rules(), *OnnxruntimeEngineRunFieldSet.rules())

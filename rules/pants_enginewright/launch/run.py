@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import start  # noqa: E402 (found by the line above)
+import start  # type: ignore[import-not-found]
 
 
 def main(folder: str, module: str, *arguments: str) -> None:

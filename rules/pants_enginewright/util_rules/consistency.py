@@ -59,7 +59,7 @@ def _quantized_model(target: Target) -> Iterator[str]:
     if method == "int4" and group_size is None:
         yield f"field `group_size` is required for method 'int4'; expected {GroupSizeField.choices}"
     if method == "int8" and group_size is not None:
-        yield "field `group_size` is for method 'int4'; 'int8' has one scale for each output channel"
+        yield "field `group_size` is for method 'int4'; 'int8' has one scale for each channel"
 
 
 def _engine_test(target: Target) -> Iterator[str]:

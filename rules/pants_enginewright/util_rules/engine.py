@@ -1,4 +1,4 @@
-"""Engines of all products, and `tensorrt_rtx_engine`: graph checked, plan built, package described."""
+"""Engines of all products, and how one for TensorRT for RTX is built and described."""
 
 from __future__ import annotations
 
@@ -185,9 +185,7 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, profiles)),
     )
-    packaged = await Get(
-        PackagedEngine, PackageEngine(address, model, toolchain, built, estimate)
-    )
+    packaged = await Get(PackagedEngine, PackageEngine(address, model, toolchain, built, estimate))
     steps = (graph_check.step, weights_check.step, *estimate.steps, built, packaged.step)
     return TensorrtRtxEngine(
         Engine(

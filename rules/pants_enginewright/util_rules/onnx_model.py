@@ -28,7 +28,6 @@ from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuil
 from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
 
-
 MODEL_KINDS = (OnnxModelTarget.alias, QuantizedModelTarget.alias)
 
 

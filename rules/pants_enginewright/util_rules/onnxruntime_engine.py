@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Iterable
 
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
@@ -134,5 +134,5 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

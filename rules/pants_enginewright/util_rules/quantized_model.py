@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict
+from typing import Any, Dict, Iterable
 
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import Target
@@ -78,5 +78,5 @@ async def quantize_model(request: QuantizeModel) -> QuantizedModel:
     )
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

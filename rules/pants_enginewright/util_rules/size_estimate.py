@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
@@ -85,5 +85,5 @@ async def estimate_size(request: EstimateSize) -> SizeEstimate:
     return SizeEstimate(await Get(ActionResult, ActionRequest, wanted))
 
 
-def rules():
+def rules() -> Iterable[Any]:
     return collect_rules()

@@ -74,9 +74,7 @@ async def validate_engine(request: ValidationRequest) -> Validation:
     steps: Tuple[ActionResult, ...] = engine.steps
     text = ""
     if engine.is_plan:
-        checked = await Get(
-            ActionResult, ActionRequest, plan_package_check(target.address, engine)
-        )
+        checked = await Get(ActionResult, ActionRequest, plan_package_check(target.address, engine))
         steps = (*steps, checked)
         text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
     report = Files()
@@ -92,8 +90,9 @@ async def validate_engine(request: ValidationRequest) -> Validation:
     if target[ReproducibleField].value:
         rebuild = await Get(Rebuild, RebuildRequest(engine))
         steps = (*steps, rebuild.second, *rebuild.compared)
-        for name, compared in zip(engine.built, rebuild.compared):
-            text += f"built twice, same bytes: {name}, sha256 {compared.parsed()['sha256']}\n"
+        for index, name in enumerate(engine.built):
+            sha256 = rebuild.compared[index].parsed()["sha256"]
+            text += f"built twice, same bytes: {name}, sha256 {sha256}\n"
     return Validation(report, text, steps)
 
 
@@ -205,8 +204,8 @@ async def build_again(request: RebuildRequest) -> Rebuild:
         for name in engine.built
     )
     compared = await MultiGet(
-        Get(ActionResult, ActionRequest, plan_comparison(engine.address, one, other))
-        for one, other in zip(firsts, seconds)
+        Get(ActionResult, ActionRequest, plan_comparison(engine.address, first, seconds[index]))
+        for index, first in enumerate(firsts)
     )
     return Rebuild(second, tuple(compared))
 
