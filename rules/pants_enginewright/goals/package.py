@@ -41,7 +41,7 @@ from pants_enginewright.util_rules.onnx_model import (
     OnnxModel,
     OnnxModelRequest,
 )
-from pants_enginewright.util_rules.record import StepRecord
+from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
 from pants_enginewright.util_rules.size_estimate import describe_sizes
 
 logger = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ async def finish_model(request: FinishModel) -> FinishedPackage:
 async def finish_package(request: FinishPackage) -> FinishedPackage:
     path = request.output_path.value_or_default(file_ending=None)
     digest = await Get(Digest, AddPrefix(request.files.digest, path))
-    await MultiGet(Get(StepRecord, ActionResult, step) for step in request.steps)
+    await Get(StepsRecord, RecordSteps(path, request.steps))
     artifacts = [BuiltPackageArtifact(f"{path}/{f.path}") for f in request.files.entries]
     return FinishedPackage(BuiltPackage(digest, tuple(artifacts)))
 

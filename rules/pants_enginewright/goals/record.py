@@ -81,7 +81,8 @@ class RecordCallback(WorkunitsCallback):
     """Step by the name of its progress file."""
     shown: Dict[str, str] = field(default_factory=dict)
     last_look: float = 0.0
-    steps: Dict[Tuple[str, str, str], Dict[str, Any]] = field(default_factory=dict)
+    results: Dict[str, Tuple[Tuple[int, int], List[Dict[str, Any]]]] = field(default_factory=dict)
+    """By root: when the workunit started, and the steps that it names."""
 
     @property
     def can_finish_async(self) -> bool:
@@ -101,22 +102,31 @@ class RecordCallback(WorkunitsCallback):
             if progress is not None:
                 self.running[progress["file"]] = progress["step"]
         for workunit in completed_workunits:
-            step = workunit.get("metadata", {}).get(METADATA)
-            if step is not None:
-                self._add(dict(step))
+            record = workunit.get("metadata", {}).get(METADATA)
+            if record is not None:
+                self._add(record, (workunit["start_secs"], workunit["start_nanos"]))
         if finished:
             self._finish()
         elif time.time() - self.last_look >= PROGRESS_INTERVAL:
             self.last_look = time.time()
             self._show_progress()
 
-    def _add(self, step: Dict[str, Any]) -> None:
-        step["from"] = describe_source(step)
-        del step["source"], step["remote"]
-        self.steps[(step["action"], step["address"], step["key"])] = step
+    def _add(self, record: Dict[str, Any], started: Tuple[int, int]) -> None:
+        known = self.results.get(record["root"])
+        if known is None or known[0] <= started:
+            self.results[record["root"]] = (started, record["steps"])
+
+    def _steps(self) -> List[Dict[str, Any]]:
+        steps = {}
+        for _, named in self.results.values():
+            for step in named:
+                described = {**step, "from": describe_source(step)}
+                del described["source"], described["remote"]
+                steps[(step["action"], step["address"], step["key"])] = described
+        return [steps[name] for name in sorted(steps)]
 
     def _finish(self) -> None:
-        steps = [self.steps[name] for name in sorted(self.steps)]
+        steps = self._steps()
         totals = summarize(steps)
         if self.path:
             with open(self.path, "w", encoding="utf-8") as stream:

@@ -13,15 +13,15 @@ from pants.core.goals.test import (
 )
 from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, AddPrefix, Digest, Snapshot
 from pants.engine.internals.session import RunId
-from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import WrappedTarget, WrappedTargetRequest
 
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import EngineField, EngineTestTimeoutField, ReproducibleField
-from pants_enginewright.util_rules.action import ActionFailed, ActionResult
+from pants_enginewright.util_rules.action import ActionFailed
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.record import StepRecord
+from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
 from pants_enginewright.util_rules.validation import Validation, ValidationRequest
 
 
@@ -51,7 +51,7 @@ async def run_engine_test(
     except ActionFailed as failure:
         # Another test's result must not be lost, as it would be if the exception went on.
         return finish_test(field_set, test, 1, "", str(failure))
-    await MultiGet(Get(StepRecord, ActionResult, step) for step in validation.steps)
+    await Get(StepsRecord, RecordSteps(field_set.address.spec, validation.steps))
     report = await Get(
         Digest, AddPrefix(validation.report.digest, field_set.address.path_safe_spec)
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable, Tuple
 
 from pants.engine.engine_aware import EngineAwareReturnType
 from pants.engine.internals.session import RunId
 from pants.engine.rules import collect_rules, rule
+from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright.util_rules.action import ActionResult
@@ -16,41 +17,51 @@ METADATA = "enginewright_step"
 
 
 @dataclass(frozen=True)
-class StepRecord(EngineAwareReturnType):
-    """One step of this run; a workunit carries it to `goals/record.py`."""
+class RecordSteps:
+    """Asks that the steps behind one result of a goal are recorded."""
 
-    action: str
-    address: str
-    key: str
-    source: str
-    """`ran`, `hit_locally`, `hit_remotely` or `memoized`."""
-    remote: bool
-    """Whether the step's environment executes remotely."""
-    milliseconds: Optional[int]
-    """How long the step took where it ran."""
-    bytes: int
-    outputs: str
-    """sha256 of the tree of what it put out."""
+    root: str
+    """Names the result."""
+    steps: Tuple[ActionResult, ...]
+
+
+@dataclass(frozen=True)
+class StepsRecord(EngineAwareReturnType):
+    """The steps of this run behind one result; a workunit carries them to `goals/record.py`.
+
+    All of them in one workunit: while Pants finds out that a result of the run before is out of
+    date, it asks for that one's steps again, and the last workunit of a root is the one that counts.
+    """
+
+    root: str
+    steps: Tuple[FrozenDict[str, Any], ...]
 
     def metadata(self) -> Dict[str, Any]:
-        return {METADATA: dict(self.__dict__)}
+        return {METADATA: {"root": self.root, "steps": [dict(step) for step in self.steps]}}
 
     def level(self) -> LogLevel:
         return LogLevel.DEBUG
 
 
-@rule
-def record_step(result: ActionResult, run_id: RunId) -> StepRecord:
+def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
+    """What the record says of a step; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
     metadata = result.metadata
-    return StepRecord(
-        result.action,
-        result.address,
-        result.key,
-        metadata.source(run_id).value,
-        metadata.execution_environment.remote_execution,
-        metadata.total_elapsed_ms,
-        sum(file.size for file in result.files.entries),
-        result.files.digest.fingerprint,
+    return FrozenDict(
+        action=result.action,
+        address=result.address,
+        key=result.key,
+        source=metadata.source(run_id).value,
+        remote=metadata.execution_environment.remote_execution,
+        milliseconds=metadata.total_elapsed_ms,
+        bytes=sum(file.size for file in result.files.entries),
+        outputs=result.files.digest.fingerprint,
+    )
+
+
+@rule
+def record_steps(request: RecordSteps, run_id: RunId) -> StepsRecord:
+    return StepsRecord(
+        request.root, tuple(describe_step(result, run_id) for result in request.steps)
     )
 
 
