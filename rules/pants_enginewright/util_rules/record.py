@@ -13,7 +13,7 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright.util_rules.action import ActionResult
 
-METADATA = "enginewright_step"
+METADATA = "enginewright_steps"
 
 
 @dataclass(frozen=True)
