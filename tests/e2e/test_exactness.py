@@ -100,11 +100,12 @@ COMMENT = append("\n# A comment.\n")
 TOOLCHAIN = "toolchains/rtx1.7_cu13.0.toml"
 
 MUTATIONS = [
-    # The checkpoint. The last tensor is a norm of float32 ones, little-endian 00 00 80 3f.
+    # The checkpoint. Its last tensor is the final norm, 32 float32 ones, little-endian 00 00 80 3f;
+    # the one before is a matrix, whose values lie beside the graph and not in it.
     Mutation(
         "a byte of the weights",
         "models/tiny/model.safetensors",
-        flip(2),
+        flip(128 + 2),
         [
             *(VERIFY + EXPORT + CHECK_WEIGHTS + BUILD + COMPARE + MANIFEST + MEASURE + JUDGE),
             *(CACHED_CONVERT + CACHED_ENGINE),
@@ -114,7 +115,7 @@ MUTATIONS = [
         "a byte of the weights that float16 rounds away",
         "models/tiny/model.safetensors",
         flip(4),
-        [*(VERIFY + EXPORT + MANIFEST + MEASURE), *(CACHED_CONVERT + CACHED_MANIFEST)],
+        [*(VERIFY + EXPORT + MANIFEST + MEASURE + JUDGE), *(CACHED_CONVERT + CACHED_MANIFEST)],
     ),
     Mutation(
         "a config field that matters",
