@@ -19,6 +19,7 @@ VERIFY = ["verify_checkpoint models/tiny:checkpoint"]
 EXPORT = ["export_onnx models/tiny:fp16"]
 CHECK_GRAPH = ["check_graph models/tiny:fp16"]
 CHECK_WEIGHTS = ["check_weights models/tiny:fp16"]
+ESTIMATE = ["estimate_size engines:tiny"]
 BUILD = ["build_engine engines:tiny", "build_engine engines:tiny"]  # Again for `reproducible`.
 COMPARE = ["compare_builds engines:tiny"]
 MANIFEST = ["write_manifest engines:tiny", "check_engine engines:tiny_accuracy"]
@@ -29,6 +30,7 @@ CACHED_EXPORT = ["export_direct models/tiny:cached"]
 CACHED_CONVERT = ["convert_weights models/tiny:cached"]
 CACHED_CHECK_GRAPH = ["check_graph models/tiny:cached"]
 CACHED_CHECK_WEIGHTS = ["check_weights models/tiny:cached"]
+CACHED_ESTIMATE = ["estimate_size engines:tiny_cached"]
 CACHED_BUILD = ["build_engine engines:tiny_cached"]
 CACHED_MANIFEST = ["write_manifest engines:tiny_cached"]
 
@@ -37,6 +39,7 @@ OTHER_EXPORT = ["export_direct models/other:fp16"]
 OTHER_CONVERT = ["convert_weights models/other:fp16"]
 OTHER_CHECK_GRAPH = ["check_graph models/other:fp16"]
 OTHER_CHECK_WEIGHTS = ["check_weights models/other:fp16"]
+OTHER_ESTIMATE = ["estimate_size engines:other"]
 OTHER_BUILD = ["build_engine engines:other"]
 OTHER_MANIFEST = ["write_manifest engines:other"]
 
@@ -45,10 +48,10 @@ CACHED_ENGINE = [*CACHED_CHECK_WEIGHTS, *CACHED_BUILD, *CACHED_MANIFEST]
 ALL_MANIFESTS = [*MANIFEST, *CACHED_MANIFEST, *OTHER_MANIFEST]
 ALL = sorted(
     [
-        *(VERIFY + EXPORT + ENGINE + MEASURE + JUDGE),
-        *(CACHED_EXPORT + CACHED_CONVERT + CACHED_CHECK_GRAPH + CACHED_ENGINE),
+        *(VERIFY + EXPORT + ENGINE + ESTIMATE + MEASURE + JUDGE),
+        *(CACHED_EXPORT + CACHED_CONVERT + CACHED_CHECK_GRAPH + CACHED_ENGINE + CACHED_ESTIMATE),
         *(OTHER_VERIFY + OTHER_EXPORT + OTHER_CONVERT + OTHER_CHECK_GRAPH),
-        *(OTHER_CHECK_WEIGHTS + OTHER_BUILD + OTHER_MANIFEST),
+        *(OTHER_CHECK_WEIGHTS + OTHER_BUILD + OTHER_ESTIMATE + OTHER_MANIFEST),
     ]
 )
 
@@ -122,8 +125,8 @@ MUTATIONS = [
         "models/tiny/config.json",
         replace('"rms_norm_eps": 1e-06', '"rms_norm_eps": 1e-05'),
         [
-            *(VERIFY + EXPORT + ENGINE + MEASURE + JUDGE),
-            *(CACHED_EXPORT + CACHED_CHECK_GRAPH + CACHED_ENGINE),
+            *(VERIFY + EXPORT + ENGINE + ESTIMATE + MEASURE + JUDGE),
+            *(CACHED_EXPORT + CACHED_CHECK_GRAPH + CACHED_ENGINE + CACHED_ESTIMATE),
         ],
     ),
     Mutation(
@@ -156,7 +159,7 @@ MUTATIONS = [
         "the dtype",
         "models/tiny/BUILD",
         replace('dtype="float16"', 'dtype="float32"'),
-        [*EXPORT, *ENGINE, *MEASURE, *JUDGE],
+        [*EXPORT, *ENGINE, *ESTIMATE, *MEASURE, *JUDGE],
     ),
     Mutation("the code of the exporter", f"{LIBRARY}/onnx_torch/export.py", COMMENT, EXPORT),
     Mutation(
@@ -176,13 +179,13 @@ MUTATIONS = [
         "the greatest size of a profile's axis",
         "engines/BUILD",
         replace("(1, 64, 256)", "(1, 64, 512)"),
-        [*BUILD, *COMPARE, *MANIFEST],
+        [*ESTIMATE, *BUILD, *COMPARE, *MANIFEST],
     ),
     Mutation(
         "the greatest size of an axis of the engine with a cache",
         "engines/BUILD",
         replace('"batch": (1, 1, 2)', '"batch": (1, 1, 3)'),
-        [*CACHED_BUILD, *CACHED_MANIFEST],
+        [*CACHED_ESTIMATE, *CACHED_BUILD, *CACHED_MANIFEST],
     ),
     Mutation(
         "the compute capability",

@@ -11,10 +11,13 @@ from typing import Dict, Tuple
 
 from pants.base.build_environment import get_buildroot
 
+from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
 from pants_enginewright.target_types import (
     EngineTestTarget,
     ModelCheckpointTarget,
     OnnxModelTarget,
+    OnnxruntimeEngineTarget,
+    QuantizedModelTarget,
     TensorrtRtxEngineTarget,
     TextDatasetTarget,
     ToolchainTarget,
@@ -23,9 +26,13 @@ from pants_enginewright.target_types import (
 
 # The module of each target's rule; import inference finds what that one needs.
 MODULES: Dict[str, Tuple[str, ...]] = {
+    CudaHeadersTarget.alias: (),
+    CudaKernelsTarget.alias: ("goals/package.py",),
     EngineTestTarget.alias: ("goals/test.py",),
     ModelCheckpointTarget.alias: ("util_rules/checkpoint.py",),
     OnnxModelTarget.alias: ("util_rules/onnx_model.py",),
+    OnnxruntimeEngineTarget.alias: ("goals/package.py",),
+    QuantizedModelTarget.alias: ("util_rules/quantized_model.py",),
     TensorrtRtxEngineTarget.alias: ("goals/package.py",),
     TextDatasetTarget.alias: (),
     ToolchainTarget.alias: ("util_rules/toolchain.py",),
