@@ -31,6 +31,7 @@ from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.library_test_targets import (
     AsRootField,
     DependsOnHostField,
+    LibraryTestDependenciesField,
     LibraryTestEnvironmentField,
     LibraryTestExtraEnvVarsField,
     LibraryTestSourceField,
@@ -48,6 +49,7 @@ class LibraryTestFieldSet(TestFieldSet):
     required_fields = (LibraryTestSourceField, LibraryTestEnvironmentField)
 
     source: LibraryTestSourceField
+    dependencies: LibraryTestDependenciesField
     tools: LibraryTestEnvironmentField
     extra_env_vars: LibraryTestExtraEnvVarsField
     timeout: LibraryTestTimeoutField
@@ -109,7 +111,7 @@ async def run_library_test(
     address = field_set.address
     origin = f"field `{LibraryTestEnvironmentField.alias}` of {address}"
     files, tools, variables = await MultiGet(
-        Get(TestFiles, TestFilesRequest(address, field_set.source)),
+        Get(TestFiles, TestFilesRequest(field_set.source, field_set.dependencies)),
         Get(ToolEnvironment, ToolEnvironmentRequest(field_set.tools.value, origin, address)),
         Get(EnvironmentVars, EnvironmentVarsRequest(field_set.extra_env_vars.sorted())),
     )

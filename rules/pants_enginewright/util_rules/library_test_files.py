@@ -11,14 +11,16 @@ from pants.core.target_types import FileSourceField, ResourceSourceField
 from pants.core.util_rules.config_files import ConfigFiles, ConfigFilesRequest
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
-from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
+from pants.engine.addresses import Addresses, UnparsedAddressInputs
 from pants.engine.fs import AddPrefix, CreateDigest, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import (
+    DependenciesRequest,
     FieldSet,
     InferDependenciesRequest,
     InferredDependencies,
     SourcesField,
+    Targets,
     TransitiveTargets,
     TransitiveTargetsRequest,
 )
@@ -30,14 +32,15 @@ from pants_enginewright.library_test_targets import (
     LibraryTestEnvironmentField,
     LibraryTestSourceField,
 )
+from pants_enginewright.target_types import ToolEnvironmentTarget
 from pants_enginewright.util_rules import library
 from pants_enginewright.util_rules.launch import launch_files
 
 
 @dataclass(frozen=True)
 class TestFilesRequest:
-    address: Address
     source: LibraryTestSourceField
+    dependencies: LibraryTestDependenciesField
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,11 @@ class TestFiles:
 
 @rule(desc="Collect the files of a test", level=LogLevel.DEBUG)
 async def collect_test_files(request: TestFilesRequest, pytest: PyTest) -> TestFiles:
-    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest([request.address]))
-    targets = [target for target in transitive.dependencies if target.has_field(SourcesField)]
-    fields = [target[SourcesField] for target in targets]
+    direct = await Get(Targets, DependenciesRequest(request.dependencies))
+    # A tool environment brings its wheels; the rules that it depends on are for selection alone.
+    roots = [t.address for t in direct if not isinstance(t, ToolEnvironmentTarget)]
+    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest(roots))
+    fields = [t[SourcesField] for t in transitive.closure if t.has_field(SourcesField)]
     modules, data, test, config, programs = await MultiGet(
         Get(
             StrippedSourceFiles,

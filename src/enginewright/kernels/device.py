@@ -19,7 +19,7 @@ class Device:
     def __init__(self, ordinal: int = 0) -> None:
         """Raise `InputError` where there is no driver or no such device."""
         try:
-            from cuda.bindings import driver  # type: ignore[import-untyped]
+            from cuda.bindings import driver
         except ImportError as error:
             raise InputError(
                 Problem(

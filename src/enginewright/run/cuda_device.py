@@ -18,7 +18,7 @@ class CudaDevice:
 
 def find_device() -> CudaDevice | None:
     """The first CUDA device of this process, or None without a device or driver."""
-    from cuda.bindings import runtime  # type: ignore[import-untyped]
+    from cuda.bindings import runtime
 
     error, count = runtime.cudaGetDeviceCount()
     if error != runtime.cudaError_t.cudaSuccess or not count:

@@ -12,8 +12,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import tensorrt_rtx as trt  # type: ignore[import-untyped]
-from cuda.bindings import runtime as cuda  # type: ignore[import-untyped]
+import tensorrt_rtx as trt
+from cuda.bindings import runtime as cuda
 
 from enginewright.errors import InputError, Problem
 from enginewright.run.backend import Array, Held
