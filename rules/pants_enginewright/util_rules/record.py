@@ -30,7 +30,7 @@ class StepsRecord(EngineAwareReturnType):
     """The steps of this run behind one result; a workunit carries them to `goals/record.py`.
 
     All of them in one workunit: while Pants finds out that a result of the run before is out of
-    date, it asks for that one's steps again, and the last workunit of a root is the one that counts.
+    date, it asks for that one's steps again, and the last workunit of a root counts.
     """
 
     root: str
@@ -44,7 +44,7 @@ class StepsRecord(EngineAwareReturnType):
 
 
 def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
-    """What the record says of a step; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
+    """A step in the record; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
     metadata = result.metadata
     return FrozenDict(
         action=result.action,

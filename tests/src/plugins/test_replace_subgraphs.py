@@ -104,7 +104,7 @@ def test_a_plugin_that_matches_nothing(tmp_path):
 
 
 def test_tensorrt_for_rtx_builds_it(written):
-    trt = pytest.importorskip("tensorrt_rtx")
+    trt = pytest.importorskip("tensorrt_rtx_bindings")
     logger = trt.Logger(trt.Logger.ERROR)
     builder = trt.Builder(logger)
     network = builder.create_network(0)

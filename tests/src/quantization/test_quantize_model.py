@@ -178,7 +178,7 @@ def test_missing_weights_file_is_named(tmp_path):
     ids=["int8", "int4"],
 )
 def test_tensorrt_rtx_builds_it(tmp_path, dtype, parameters):
-    trt = pytest.importorskip("tensorrt_rtx")
+    trt = pytest.importorskip("tensorrt_rtx_bindings")
     model = write_model(tmp_path / "in", dtype)
     quantize(model, tmp_path / "out", **parameters)
     logger = trt.Logger(trt.Logger.ERROR)

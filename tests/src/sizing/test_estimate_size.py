@@ -18,7 +18,7 @@ from enginewright.onnx_direct.decoder_graph import GraphOptions, decoder_model
 from enginewright.onnx_direct.element_type import element_type
 from enginewright.onnx_direct.weight_layout import ExternalTensor
 
-trt = pytest.importorskip("tensorrt_rtx")
+trt = pytest.importorskip("tensorrt_rtx_bindings")
 
 # 25 million parameters: large enough for the weights to decide the size, built in seconds.
 CONFIG = {
