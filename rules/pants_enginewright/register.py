@@ -5,6 +5,7 @@ from typing import Any, Iterable
 from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
 from pants_enginewright.goals import (
     build_reference,
+    doctor,
     generate_lockfiles,
     library_tests,
     lock_toolchain,
@@ -78,6 +79,7 @@ def rules() -> Iterable[Any]:
         build_reference,
         checkpoint,
         dependencies,
+        doctor,
         engine,
         files,
         generate_lockfiles,

@@ -245,6 +245,18 @@ class LogitsField(ChoiceField):
     help = "Logits of all positions, or only of the last one."
 
 
+class PluginsField(ListField):
+    alias = "plugins"
+    default = ()
+    choices = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
+    accepts = staticmethod(lambda item: item in PluginsField.choices)
+    expected = "a list of 'add_rms_norm', 'rms_norm', 'rotary', 'swiglu'"
+    help = (
+        "Operators of our own that replace matching subgraphs, found by structure. A product that "
+        "loads no plugins takes their meaning instead, which comes with them; engine.json says so."
+    )
+
+
 class OnnxModelTarget(Target):
     alias = "onnx_model"
     core_fields = (
@@ -256,6 +268,7 @@ class OnnxModelTarget(Target):
         DynamicAxesField,
         ExporterField,
         LogitsField,
+        PluginsField,
         OutputPathField,
     )
     help = "A checkpoint exported to ONNX, with its graph checked."
@@ -400,6 +413,16 @@ class MaxAuxStreamsField(NumberField):
     help = "Most auxiliary streams that the engine may use for layers that run in parallel."
 
 
+class KernelsField(AddressListField):
+    alias = "kernels"
+    default = ()
+    expected = "a list of addresses of `cuda_kernels` targets"
+    help = (
+        "Kernels that run before or after the plan, such as pooling and sampling. They ship in "
+        "kernels/NAME/; the plan does not depend on them."
+    )
+
+
 class TensorrtRtxEngineTarget(Target):
     alias = "tensorrt_rtx_engine"
     core_fields = (
@@ -413,6 +436,7 @@ class TensorrtRtxEngineTarget(Target):
         WeightStreamingField,
         WorkspaceField,
         MaxAuxStreamsField,
+        KernelsField,
         OutputPathField,
     )
     help = (

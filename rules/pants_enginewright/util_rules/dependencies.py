@@ -18,6 +18,7 @@ from pants.engine.target import (
 )
 from pants.engine.unions import UnionRule
 
+from pants_enginewright.cuda_targets import CudaKernelsTarget
 from pants_enginewright.fields import AddressField, AddressListField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import (
@@ -27,6 +28,7 @@ from pants_enginewright.target_types import (
     ModelCheckpointTarget,
     OnnxModelTarget,
     OnnxruntimeEngineTarget,
+    PluginsField,
     QuantizedModelTarget,
     TensorrtRtxEngineTarget,
     ToolchainTarget,
@@ -53,6 +55,7 @@ STEPS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
         ("onnx",),
     ),
     QuantizedModelTarget.alias: (("quantize_model",), ("onnx",)),
+    CudaKernelsTarget.alias: (("compile_kernels",), ("cuda",)),
     OnnxruntimeEngineTarget.alias: (
         (
             "check_graph",
@@ -72,9 +75,10 @@ STEPS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
 
 def steps_of(target: Target) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
     if isinstance(target, OnnxModelTarget):
+        replacing = ("replace_subgraphs",) if target[PluginsField].value else ()
         if target[ExporterField].value == "direct":
-            return ("export_direct", "convert_weights"), ("onnx",)
-        return ("export_onnx",), ("export",)
+            return ("export_direct", "convert_weights", *replacing), ("onnx",)
+        return ("export_onnx", *replacing), ("export", *(("onnx",) if replacing else ()))
     return STEPS.get(target.alias, ((), ()))
 
 

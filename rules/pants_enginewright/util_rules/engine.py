@@ -13,6 +13,7 @@ from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
 from pants_enginewright.target_types import (
     ComputeCapabilitiesField,
+    KernelsField,
     MaxAuxStreamsField,
     ModelField,
     OnnxruntimeEngineTarget,
@@ -34,6 +35,7 @@ from pants_enginewright.util_rules.action import (
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files
+from pants_enginewright.util_rules.kernels import Kernels, KernelsRequest
 from pants_enginewright.util_rules.onnx_model import (
     CheckedModel,
     CheckModel,
@@ -107,6 +109,7 @@ class PackageEngine:
     toolchain: Toolchain
     built: ActionResult
     estimate: SizeEstimate
+    kernels: Tuple[Kernels, ...]
 
 
 @dataclass(frozen=True)
@@ -185,8 +188,19 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, profiles)),
     )
-    packaged = await Get(PackagedEngine, PackageEngine(address, model, toolchain, built, estimate))
-    steps = (graph_check.step, weights_check.step, *estimate.steps, built, packaged.step)
+    origin = f"field `kernels` of {address}"
+    kernels = await MultiGet(
+        Get(Kernels, KernelsRequest(spec, origin, address))
+        for spec in thaw(target[KernelsField].value)
+    )
+    packaged = await Get(
+        PackagedEngine, PackageEngine(address, model, toolchain, built, estimate, kernels)
+    )
+    steps = (
+        *(graph_check.step, weights_check.step, *estimate.steps, built),
+        *(kernel.step for kernel in kernels),
+        packaged.step,
+    )
     return TensorrtRtxEngine(
         Engine(
             address,
@@ -232,6 +246,8 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
     outputs = request.built.files.by_path()
     shipped = {PLAN: outputs[PLAN]}
     shipped.update((f.name, f) for f in request.model.checkpoint.tokenizer.entries)
+    for kernel in request.kernels:
+        shipped.update((kernel.shipped_path(file), file) for file in kernel.files.entries)
     build_result = await Get(Files, ComposeFiles((outputs["result.json"],)))
     written = await Get(
         ActionResult,
@@ -251,8 +267,8 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
                     [("toolchain", request.toolchain.address, request.toolchain.source)],
                 ),
                 "toolchain": request.toolchain.described(),
-                "plugins": [],
-                "kernels": [],
+                "plugins": request.model.plugins(),
+                "kernels": [kernel.described() for kernel in request.kernels],
                 "size_estimate": request.estimate.parsed(),
             },
         ),

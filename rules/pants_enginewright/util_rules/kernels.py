@@ -35,7 +35,7 @@ from pants_enginewright.target_types import ComputeCapabilitiesField
 from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
 from pants_enginewright.util_rules.includes import Headers, HeadersRequest
 
 FOLDER = "code"
@@ -66,6 +66,21 @@ class Kernels:
     files: Files
     """Cubins, PTX, fatbin and `kernels.json`."""
     step: ActionResult
+
+    def shipped_path(self, file: File) -> str:
+        """Where a file lies in the package of an engine."""
+        return f"kernels/{self.address.target_name}/{file.path}"
+
+    def described(self) -> Dict[str, Any]:
+        """As `engine.json` says it."""
+        descriptor = self.files.by_path()[DESCRIPTOR]
+        return {
+            "name": self.address.target_name,
+            "address": str(self.address),
+            "path": self.shipped_path(descriptor),
+            "sha256": descriptor.sha256,
+            "functions": self.step.parsed()["kernels"],
+        }
 
 
 _VERSION = "if [ -x /usr/bin/g++ ]; then /usr/bin/g++ -dumpfullversion; fi"

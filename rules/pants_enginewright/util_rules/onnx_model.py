@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
@@ -19,6 +20,7 @@ from pants_enginewright.target_types import (
     LogitsField,
     OnnxModelTarget,
     OpsetField,
+    PluginsField,
     QuantizedModelTarget,
     TaskField,
 )
@@ -57,6 +59,22 @@ class OnnxModel:
     steps: Tuple[ActionResult, ...]
     quantization: Optional[ActionResult] = None
     """Its result is the report; the graph is that of `export` with other weights."""
+    replacement: Optional[ActionResult] = None
+    """Its result says which subgraphs became operators of our own."""
+
+    def plugins(self) -> List[Dict[str, Any]]:
+        """Operators of our own, as `engine.json` describes them for a product without plugins."""
+        if self.replacement is None:
+            return []
+        return [
+            {
+                "name": entry["plugin"],
+                "count": entry["count"],
+                "embedded": True,
+                "implementation": "inlined: the product loads no plugins",
+            }
+            for entry in self.replacement.parsed()["replaced"]
+        ]
 
     @property
     def inputs(self) -> Tuple[ActionInput, ActionInput]:
@@ -134,6 +152,17 @@ class DirectExport:
     model: OnnxModel
 
 
+@dataclass(frozen=True)
+class ReplaceSubgraphs:
+    model: OnnxModel
+    plugins: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReplacedModel:
+    model: OnnxModel
+
+
 @rule
 async def find_model(request: OnnxModelRequest) -> OnnxModel:
     found = await Get(
@@ -162,9 +191,39 @@ async def export_onnx_model(request: ExportModel) -> ExportedModel:
     )
     if target[ExporterField].value == "direct":
         direct = await Get(DirectExport, ExportDirect(target, checkpoint))
-        return ExportedModel(direct.model)
-    traced = await Get(TorchExport, ExportWithTorch(target, checkpoint))
-    return ExportedModel(traced.model)
+        model = direct.model
+    else:
+        traced = await Get(TorchExport, ExportWithTorch(target, checkpoint))
+        model = traced.model
+    plugins = tuple(thaw(target[PluginsField].value))
+    if not plugins:
+        return ExportedModel(model)
+    replaced = await Get(ReplacedModel, ReplaceSubgraphs(model, plugins))
+    return ExportedModel(replaced.model)
+
+
+@rule
+async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
+    model = request.model
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "replace_subgraphs",
+            address=model.address,
+            environment="onnx",
+            inputs=[ActionInput.of("model", model.graph, "model")],
+            parameters={"plugins": list(request.plugins), "mode": "kernel"},
+        ),
+    )
+    graph = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
+    wanted = result.parsed()["external_data"]
+    data = await Get(Files, ComposeFiles, ComposeFiles.named(model.data.entries, *wanted))
+    return ReplacedModel(
+        dataclasses.replace(
+            model, graph=graph, data=data, replacement=result, steps=(*model.steps, result)
+        )
+    )
 
 
 @rule
