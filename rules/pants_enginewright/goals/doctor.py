@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from pants.engine.fs import CreateDigest, Digest, FileContent, MergeDigests
+from pants.engine.fs import CreateDigest, Digest, FileContent, MergeDigests, Workspace
 from pants.engine.goal import Goal, GoalSubsystem
 from pants.engine.process import InteractiveProcess, InteractiveProcessResult
 from pants.engine.rules import Effect, Get, MultiGet, collect_rules, goal_rule
@@ -36,7 +36,8 @@ class Doctor(Goal):
 
 
 @goal_rule
-async def run_doctor(subsystem: DoctorSubsystem) -> Doctor:
+async def run_doctor(subsystem: DoctorSubsystem, workspace: Workspace) -> Doctor:
+    del workspace  # Named because Pants lets only such a rule start an interactive process.
     chosen, library, programs = await MultiGet(
         Get(Tools, ToolsRequest(ENVIRONMENT, None)),
         Get(Library, LibraryRequest(MODULE)),
