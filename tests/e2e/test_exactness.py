@@ -227,7 +227,7 @@ MUTATIONS = [
     Mutation(
         "an ONNX limit of the toolchain",
         TOOLCHAIN,
-        replace("opset_max = 24", "opset_max = 25"),
+        replace("opset_max = 25", "opset_max = 26"),
         [*CHECK_GRAPH, *CACHED_CHECK_GRAPH, *OTHER_CHECK_GRAPH, *ALL_MANIFESTS],
     ),
     Mutation("the lock of another tool", "lockfiles/minilm.txt", append("# A comment.\n"), []),
