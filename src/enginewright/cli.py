@@ -1,4 +1,4 @@
-"""The command `enginewright`: look at a host, ask whether an engine runs there, size, lock.
+"""The command `enginewright`: look at a host, ask whether an engine runs there, size, lock, pin.
 
 Exit codes: 0 all is well, 1 something has to change, 2 the command was used wrongly.
 """
@@ -35,6 +35,8 @@ from enginewright.host.fact import to_json
 from enginewright.host.model import Host
 from enginewright.host.probe import probe
 from enginewright.host.sources import LiveSource
+from enginewright.pinning.pin import pin
+from enginewright.pinning.pin_request import HUGGING_FACE, PinRequest
 from enginewright.toolchain_lock.host_fit import host_device, host_problems, host_request
 from enginewright.toolchain_lock.lock_file import read_lock_file, selected
 from enginewright.toolchain_lock.marker import LINUX_X86_64
@@ -181,6 +183,18 @@ def run_lock(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_pin(options: argparse.Namespace) -> int:
+    request = PinRequest(
+        options.repository, options.revision, tuple(options.files), options.url_template
+    )
+    text = pin(request, lambda message: print(message, file=sys.stderr))
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser("enginewright", description=__doc__)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
@@ -227,7 +241,21 @@ def parser() -> argparse.ArgumentParser:
 
     _add_size(add("size", run_size, "what of a checkpoint fits on a GPU"))
     _add_lock(add("lock-toolchain", run_lock, "resolve a request into a toolchain file"), bundle)
+    _add_pin(add("pin", run_pin, "write the BUILD file that pins a checkpoint on a hub"))
     return root
+
+
+def _add_pin(command: argparse.ArgumentParser) -> None:
+    command.add_argument("repository", metavar="REPOSITORY", help="such as Qwen/Qwen3-0.6B")
+    command.add_argument("files", nargs="+", metavar="FILE", help="path inside the repository")
+    command.add_argument("--revision", required=True, metavar="COMMIT")
+    command.add_argument(
+        "--url-template",
+        default=HUGGING_FACE,
+        metavar="URL",
+        help=f"default {HUGGING_FACE}",
+    )
+    command.add_argument("--output", "-o", type=Path, metavar="FILE", help="the BUILD file")
 
 
 def _add_size(command: argparse.ArgumentParser) -> None:
