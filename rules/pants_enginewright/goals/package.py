@@ -160,7 +160,7 @@ async def finish_engine(request: FinishEngine, run_id: RunId) -> FinishedPackage
     estimate = engine.estimate.parsed()
     if estimate is not None:
         size = sum(file.size for file in engine.built_files())
-        logger.info(f"{engine.address}: {', '.join(describe_sizes(estimate, size))}")
+        logger.info(f"{engine.address}: {describe_sizes(estimate, size, engine.is_plan)}")
     return await Get(
         FinishedPackage, FinishPackage(engine.package, engine.steps, request.output_path)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
@@ -64,13 +64,17 @@ def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     )
 
 
-def describe_sizes(estimate: Dict[str, Any], engine: int) -> List[str]:
-    """For people: the estimate beside the size of the engine that was built, in bytes."""
-    return [
-        f"weights {megabytes(estimate['weights']['bytes'])}",
-        f"KV cache {estimate['kv_bytes_per_token']:,} bytes a token",
-        f"engine {megabytes(engine)} ({megabytes(estimate['engine_bytes'])} estimated)",
-    ]
+def describe_sizes(estimate: Dict[str, Any], engine: int, is_plan: bool) -> str:
+    """For people: the estimate beside the size of the engine that was built, in bytes.
+
+    What the estimate says of the engine is meant for a plan.
+    """
+    estimated = f" ({megabytes(estimate['engine_bytes'])} estimated)" if is_plan else ""
+    return (
+        f"weights {megabytes(estimate['weights']['bytes'])}, "
+        f"KV cache {estimate['kv_bytes_per_token']:,} bytes a token, "
+        f"engine {megabytes(engine)}{estimated}"
+    )
 
 
 def megabytes(size: int) -> str:
