@@ -15,6 +15,7 @@ from pants_enginewright.util_rules.action import (
     plan_process,
     plan_request,
     process_key,
+    unflatten,
 )
 from pants_enginewright.util_rules.files import File, Files
 
@@ -144,4 +145,15 @@ def test_a_failure_and_a_defect_are_told_apart() -> None:
     assert str(failed) == "//engines:small: step `check_graph` failed:\nopset 26 is too new"
     assert str(broken) == (
         "//engines:small: step `check_graph` is broken, a defect of ours:\nTraceback ..."
+    )
+
+
+def test_files_of_folders_get_their_paths_back() -> None:
+    listed = Files(
+        Digest("3" * 64, 30),
+        (File("model%2Fmodel.onnx", "a" * 64, 1), File("100%25.txt", "b" * 64, 2)),
+    )
+    assert unflatten(listed).entries == (
+        File("model/model.onnx", "a" * 64, 1),
+        File("100%.txt", "b" * 64, 2),
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from importlib.machinery import ModuleSpec
 
-from pants_enginewright.util_rules.package_index import plan_settings
+import pytest
+
+from pants_enginewright.util_rules.package_index import pip_setting, plan_settings
 
 
 def test_one_index() -> None:
@@ -46,3 +49,13 @@ def test_a_shell_reads_what_was_meant() -> None:
     text = plan_settings((), (folder,), None)
     script = f'{text}printf %s "$PIP_FIND_LINKS"'
     assert subprocess.check_output(["/bin/sh", "-c", script], text=True) == folder
+
+
+def test_pip_is_the_one_that_installed_pants() -> None:
+    spec = ModuleSpec("pip", None, origin="/a venv/site-packages/pip/__init__.py")
+    assert pip_setting(spec) == "export ENGINEWRIGHT_PIP='/a venv/site-packages/pip'\n"
+
+
+def test_a_python_without_pip_is_named() -> None:
+    with pytest.raises(ValueError, match="has no pip to download the wheels"):
+        pip_setting(None)

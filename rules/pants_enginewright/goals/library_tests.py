@@ -39,6 +39,7 @@ from pants_enginewright.library_test_targets import (
 )
 from pants_enginewright.util_rules import interpreter
 from pants_enginewright.util_rules.library_test_files import TestFiles, TestFilesRequest
+from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 REPORT = "report.xml"
@@ -96,6 +97,7 @@ def plan_test_process(
         },
         output_files=(REPORT,),
         timeout_seconds=field_set.timeout.calculate_from_global_options(test),
+        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
         cache_scope=ProcessCacheScope.SUCCESSFUL if is_kept else ProcessCacheScope.PER_SESSION,
     )
 

@@ -129,6 +129,7 @@ class RecordCallback(WorkunitsCallback):
         steps = self._steps()
         totals = summarize(steps)
         if self.path:
+            os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             with open(self.path, "w", encoding="utf-8") as stream:
                 stream.write(canonical_json.dumps({"steps": steps, "totals": totals}))
         if steps:

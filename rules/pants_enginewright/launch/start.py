@@ -23,6 +23,7 @@ from pathlib import Path
 LIBRARY = Path("__library")
 WHEELS = Path("__wheels")
 UNPACKED = Path(".tools")
+OUTPUTS = Path("outputs").absolute()
 
 
 def unpack(wheel: Path, sha256: str, target: Path) -> None:
@@ -94,6 +95,22 @@ def environment(wheels: dict[str, str]) -> Path:
     return ready
 
 
+def flatten(outputs: Path) -> None:
+    """Move files of folders to the top, under their whole path as a name: `a/b` becomes `a%2Fb`.
+
+    Servers of the remote execution API differ in whether they keep the folders of a result apart
+    from the result: buildbox-casd takes a result with folders inside for one that it has lost. The
+    rule undoes this.
+    """
+    for folder, _, files in os.walk(outputs, topdown=False):
+        here = Path(folder)
+        for name in files:
+            path = (here / name).relative_to(outputs).as_posix()
+            (here / name).rename(outputs / path.replace("%", "%25").replace("/", "%2F"))
+        if here != outputs:
+            here.rmdir()
+
+
 def main(module: str, *arguments: str) -> None:
     wheels = json.loads(Path("wheels.json").read_text(encoding="utf-8"))
     folders = [LIBRARY.resolve()] if LIBRARY.is_dir() else []
@@ -103,7 +120,11 @@ def main(module: str, *arguments: str) -> None:
     # For Python programs that the module starts.
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, folders))
     sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        if OUTPUTS.is_dir():
+            flatten(OUTPUTS)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+from urllib.parse import unquote
 
 from pants.engine.engine_aware import EngineAwareParameter
 from pants.engine.fs import (
@@ -29,10 +30,11 @@ from pants.util.logging import LogLevel
 from pants_enginewright import canonical_json
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.util_rules import interpreter
-from pants_enginewright.util_rules.files import File, Files, ListFiles
+from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.library import Library, LibraryRequest
+from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 DEFECT = 70
@@ -177,7 +179,13 @@ def plan_process(
             **({"ENGINEWRIGHT_ATTEMPT": str(request.attempt)} if request.attempt > 1 else {}),
         },
         output_directories=("outputs",),
+        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
     )
+
+
+def unflatten(outputs: Files) -> ComposeFiles:
+    """The files at the paths that the step gave them, which `launch/start.py` made names of."""
+    return ComposeFiles(tuple(file.at(unquote(file.path)) for file in outputs.entries))
 
 
 def process_key(process: Process) -> str:
@@ -228,10 +236,11 @@ async def run_action(request: ActionRequest) -> ActionResult:
     if result.exit_code != 0:
         raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
     outputs = await Get(Digest, RemovePrefix(result.output_digest, "outputs"))
-    files, subset = await MultiGet(
+    listed, subset = await MultiGet(
         Get(Files, ListFiles(outputs)),
         Get(Digest, DigestSubset(outputs, PathGlobs(["result.json"]))),
     )
+    files = await Get(Files, ComposeFiles, unflatten(listed))
     (text,) = await Get(DigestContents, Digest, subset)
     return ActionResult(
         request.action,

@@ -1,4 +1,4 @@
-"""pip, which downloads locked wheels, and uv, which makes the locks: both locked themselves."""
+"""uv, which makes the locks: locked itself."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from pants.backend.python.util_rules.pex_requirements import PexRequirements, Re
 from pants.engine.fs import CreateDigest, Digest, DigestEntries, DigestSubset, FileEntry, PathGlobs
 from pants.engine.rules import Get, collect_rules, rule
 from pants.util.logging import LogLevel
-
-
-@dataclass(frozen=True)
-class PipRequest:
-    """Asks for pip."""
-
-
-@dataclass(frozen=True)
-class Pip:
-    digest: Digest
-    """The package `pip` under `__pip/`."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +43,6 @@ async def _entries(pex: Pex, name: str, inside: str) -> list[FileEntry]:
     digest = await Get(Digest, DigestSubset(pex.digest, PathGlobs([glob])))
     entries = await Get(DigestEntries, Digest, digest)
     return [entry for entry in entries if isinstance(entry, FileEntry)]
-
-
-@rule(desc="Install pip", level=LogLevel.DEBUG)
-async def install_pip(_: PipRequest, setup: PythonSetup) -> Pip:
-    pex = await Get(Pex, PexRequest, _pex_request("pip", setup))
-    entries = await _entries(pex, "pip", "pip/**")
-    files = [
-        FileEntry("__pip/" + "/".join(entry.path.split("/")[3:]), entry.file_digest)
-        for entry in entries
-    ]
-    return Pip(await Get(Digest, CreateDigest(files)))
 
 
 @rule(desc="Install uv", level=LogLevel.DEBUG)

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Any, Iterable, Tuple
 
-from pants.backend.python.util_rules.interpreter_constraints import InterpreterConstraints
-from pants.backend.python.util_rules.pex_environment import PythonExecutable
-from pants.engine.process import Process, ProcessCacheScope, ProcessResult
+from pants.core.subsystems.python_bootstrap import PythonBootstrap
+from pants.engine.process import FallibleProcessResult, Process, ProcessCacheScope
 from pants.engine.rules import Get, collect_rules, rule
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
+from pants_enginewright.compat import EnvironmentTarget, is_local
+
 CACHE = FrozenDict({"enginewright_python": ".python"})
 
-_LINK = """
+# Where `launch.sh` looks too: a container or a worker keeps no named cache for us.
+SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/bin")
+
+# NB: not Pants' own search for interpreters: that is a PEX process with paths of the host in its
+# key, seconds long, and a first run on a fresh host whose steps are all cached would wait for it.
+_FIND = """
 set -eu
-version=$("$1" -I -c 'import platform; print(platform.python_version())')
-ln -sfn "$1" ".python/$version"
-printf %s "$version"
+minor=$1; shift
+for place in "$@"; do
+    [ ! -d "$place" ] || place=$place/python$minor
+    [ -x "$place" ] || continue
+    # A shim of a version manager is there even where its version is not.
+    found=$("$place" -I -c 'import os, platform, sys
+if platform.python_implementation() == "CPython":
+    print(platform.python_version(), os.path.realpath(sys.executable))' 2>/dev/null) || continue
+    version=${found%% *}
+    case $version in "$minor".*) ;; *) continue ;; esac
+    [ ! -d .python ] || ln -sfn "${found#* }" ".python/$version"
+    printf %s "$version"
+    exit 0
+done
+exit 1
 """
 
 
@@ -35,14 +53,29 @@ class Interpreter:
     version: str
 
 
+class NoInterpreter(Exception):
+    def __init__(self, minor: str, places: Tuple[str, ...]) -> None:
+        super().__init__(
+            f"CPython {minor} was not found in: {', '.join(places)}\n"
+            f"Install it there, or name its folder in `[python-bootstrap].search_path`, and run "
+            f"again with `--no-pantsd` or after `./pants` was restarted."
+        )
+
+
 @rule(desc="Find CPython", level=LogLevel.DEBUG)
-async def find_interpreter_version(request: InterpreterRequest) -> Interpreter:
-    python = await Get(PythonExecutable, InterpreterConstraints([f"CPython=={request.minor}.*"]))
+async def find_interpreter_version(
+    request: InterpreterRequest, environment: EnvironmentTarget
+) -> Interpreter:
+    """The first of that version in the environment that the process will run in."""
+    places = SYSTEM_FOLDERS
+    if is_local(environment):
+        bootstrap = await Get(PythonBootstrap)
+        places = tuple(dict.fromkeys((*bootstrap.interpreter_search_paths, *SYSTEM_FOLDERS)))
     result = await Get(
-        ProcessResult,
+        FallibleProcessResult,
         Process(
-            ["/bin/sh", "-c", _LINK, "sh", python.path],
-            description=f"Link CPython {request.minor}",
+            ["/bin/sh", "-c", _FIND, "sh", request.minor, *places],
+            description=f"Find CPython {request.minor}",
             level=LogLevel.DEBUG,
             append_only_caches=CACHE,
             env={"PATH": "/usr/bin:/bin"},
@@ -50,6 +83,8 @@ async def find_interpreter_version(request: InterpreterRequest) -> Interpreter:
             cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
         ),
     )
+    if result.exit_code != 0:
+        raise NoInterpreter(request.minor, places)
     return Interpreter(result.stdout.decode())
 
 

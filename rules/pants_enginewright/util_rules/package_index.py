@@ -1,13 +1,17 @@
-"""Where packages come from: settings that reach a process, but not its key.
+"""Where packages come from, and by which pip: settings that reach a process, but not its key.
 
-The lock pins the hash of every artifact, so the place cannot change a result. It goes through a
-named cache as a small script that the downloading process reads.
+The lock pins the hash of every artifact, so neither the place nor the pip can change a result. They
+go through a named cache as a small script that the downloading process reads.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shlex
+import sys
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from typing import Any, Iterable
 
 from pants.backend.python.subsystems.repos import PythonRepos
@@ -44,13 +48,23 @@ def plan_settings(
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
+def pip_setting(spec: ModuleSpec | None) -> str:
+    """Shell line that says where the package `pip` lies: the one that installed Pants."""
+    if spec is None or spec.origin is None:
+        raise ValueError(
+            f"the Python that Pants runs in, {sys.executable}, has no pip to download the wheels of "
+            f"tool environments with: run `{sys.executable} -m ensurepip`"
+        )
+    return f"export ENGINEWRIGHT_PIP={shlex.quote(os.path.dirname(spec.origin))}\n"
+
+
 @rule(desc="Write package index settings", level=LogLevel.DEBUG)
 async def write_package_index_settings(
     repos: PythonRepos, global_options: GlobalOptions
 ) -> PackageIndexSettings:
     text = plan_settings(
         tuple(repos.indexes), tuple(repos.find_links), global_options.ca_certs_path
-    )
+    ) + pip_setting(importlib.util.find_spec("pip"))
     await Get(
         ProcessResult,
         Process(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, Optional
 
 from pants.engine.addresses import Address
 from pants.engine.fs import (
@@ -19,14 +19,15 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
 from pants.util.logging import LogLevel
 
+from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
 from pants_enginewright.target_types import LockField, PythonVersionField, ToolEnvironmentTarget
 from pants_enginewright.util_rules import interpreter, package_index
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import Files, ListFiles
-from pants_enginewright.util_rules.installers import Pip, PipRequest
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.package_index import PackageIndexSettings
+from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 
 
 @dataclass(frozen=True)
@@ -50,32 +51,52 @@ class ToolEnvironment:
         return {wheel.path: wheel.sha256 for wheel in self.wheels.entries}
 
 
-async def _download_inputs(target: Target, pip: Pip) -> List[Digest]:
-    sources, script = await MultiGet(
+@dataclass(frozen=True)
+class DownloadWheels:
+    target: Target
+
+
+@dataclass(frozen=True)
+class DownloadedWheels:
+    files: Files
+
+
+@rule
+async def make_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironment:
+    found, local = await MultiGet(
+        Get(
+            TargetOfKind,
+            TargetOfKindRequest(
+                request.spec, (ToolEnvironmentTarget.alias,), request.origin, request.relative_to
+            ),
+        ),
+        Get(ChosenLocalEnvironmentName),
+    )
+    # NB: the interpreter is that of the environment where the step will run. The wheels are
+    # downloaded here, whatever that is: a worker has no network.
+    python, wheels = await MultiGet(
+        Get(Interpreter, InterpreterRequest(found.target[PythonVersionField].value)),
+        Get(
+            DownloadedWheels,
+            {DownloadWheels(found.target): DownloadWheels, local.val: EnvironmentName},
+        ),
+    )
+    return ToolEnvironment(found.target.address, python.version, wheels.files)
+
+
+@rule(desc="Download a tool environment", level=LogLevel.DEBUG)
+async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
+    target = request.target
+    python, sources, script, _ = await MultiGet(
+        Get(Interpreter, InterpreterRequest(target[PythonVersionField].value)),
         Get(HydratedSources, HydrateSourcesRequest(target[LockField])),
         Get(Digest, CreateDigest, launch_files("download.sh")),
+        Get(PackageIndexSettings),
     )
     (entry,) = await Get(DigestEntries, Digest, sources.snapshot.digest)
     assert isinstance(entry, FileEntry)
     lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
-    return [lock, script, pip.digest]
-
-
-@rule(desc="Download a tool environment", level=LogLevel.DEBUG)
-async def download_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironment:
-    found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(
-            request.spec, (ToolEnvironmentTarget.alias,), request.origin, request.relative_to
-        ),
-    )
-    target: Target = found.target
-    python, pip, _ = await MultiGet(
-        Get(Interpreter, InterpreterRequest(target[PythonVersionField].value)),
-        Get(Pip, PipRequest()),
-        Get(PackageIndexSettings),
-    )
-    digest = await Get(Digest, MergeDigests(await _download_inputs(target, pip)))
+    digest = await Get(Digest, MergeDigests([lock, script]))
     result = await Get(
         ProcessResult,
         Process(
@@ -90,11 +111,11 @@ async def download_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvi
             },
             env={"PATH": "/usr/bin:/bin"},
             output_directories=("wheels",),
+            remote_cache_speculation_delay_millis=LOOKUP_FIRST,
         ),
     )
     digest = await Get(Digest, RemovePrefix(result.output_digest, "wheels"))
-    wheels = await Get(Files, ListFiles(digest))
-    return ToolEnvironment(target.address, python.version, wheels)
+    return DownloadedWheels(await Get(Files, ListFiles(digest)))
 
 
 def rules() -> Iterable[Any]:
