@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from enginewright import canonical_json
+from enginewright.build_record.comparison import compare, read_record
+from enginewright.build_record.comparison import render as render_comparison
 from enginewright.capacity import report as size_report
 from enginewright.capacity.gpu import gpu_memory
 from enginewright.capacity.kv_cache import DTYPE_BYTES
@@ -37,6 +39,7 @@ from enginewright.host.probe import probe
 from enginewright.host.sources import LiveSource
 from enginewright.pinning.pin import pin
 from enginewright.pinning.pin_request import HUGGING_FACE, PinRequest
+from enginewright.store.verification import default_store, verify_store
 from enginewright.toolchain_lock.host_fit import host_device, host_problems, host_request
 from enginewright.toolchain_lock.lock_file import read_lock_file, selected
 from enginewright.toolchain_lock.marker import LINUX_X86_64
@@ -195,6 +198,19 @@ def run_pin(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_record(options: argparse.Namespace) -> int:
+    first, second = (read_record(path) for path in (options.first, options.second))
+    pairs = compare(first, second)
+    print(render_comparison(pairs))
+    return int(any(pair.is_nondeterministic for pair in pairs))
+
+
+def run_verify_store(options: argparse.Namespace) -> int:
+    report = verify_store(options.store or default_store())
+    print(report)
+    return int(bool(report.damaged))
+
+
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser("enginewright", description=__doc__)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
@@ -238,6 +254,15 @@ def parser() -> argparse.ArgumentParser:
     for name in ("opset", "ir-version"):
         command.add_argument(f"--{name}", type=int, metavar="N", help="does the reader take it?")
     command.add_argument("--json", action="store_true")
+
+    command = add("record", run_record, "show two build records side by side")
+    command.add_argument("first", type=Path, metavar="FIRST")
+    command.add_argument("second", type=Path, metavar="SECOND")
+
+    command = add("verify-store", run_verify_store, "hash the large files of Pants' store anew")
+    command.add_argument(
+        "--store", type=Path, metavar="DIR", help="by default ~/.cache/pants/lmdb_store"
+    )
 
     _add_size(add("size", run_size, "what of a checkpoint fits on a GPU"))
     _add_lock(add("lock-toolchain", run_lock, "resolve a request into a toolchain file"), bundle)

@@ -35,6 +35,7 @@ class Machine:
             **os.environ,
             **caches,
             "PANTS_CONFIG_FILES": CI_CONFIG,
+            "PANTS_PANTSD": "false",  # Each run is a fresh runner's first one, and leaves nothing.
             "PANTS_LOCAL_STORE_DIR": str(self.store),
             "PANTS_REMOTE_STORE_ADDRESS": self.remote,
             **self.options,
@@ -44,8 +45,7 @@ class Machine:
         return self.workspace.run(*arguments, variables={**self.variables(), **variables})
 
     def forget(self) -> None:
-        """Lose the store and the daemon, as a fresh runner of a CI service has."""
-        self.workspace.stop()
+        """Lose the store: a fresh runner of a CI service has none."""
         shutil.rmtree(self.store, ignore_errors=True)
 
     def largest_stored_file(self) -> int:

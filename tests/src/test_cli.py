@@ -215,3 +215,29 @@ def test_lock_check_and_from_host(h200, tmp_path, capsys):
     assert output.read_bytes() == first
     assert main(["lock-toolchain", "--check", str(output), "--bundle", h200]) == 1
     assert "no GPU that the toolchain builds for" in capsys.readouterr().err
+
+
+def record(path: Path, outputs: str) -> str:
+    step = {"action": "build_engine", "address": "engines:small", "key": "k", "outputs": outputs}
+    path.write_text(json.dumps({"steps": [{**step, "from": "ran here", "bytes": 1}]}))
+    return str(path)
+
+
+def test_two_records_that_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (record(tmp_path / name, "o") for name in ("a.json", "b.json"))
+    assert main(["record", first, second]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("same")
+
+
+def test_two_records_that_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = record(tmp_path / "a.json", "o"), record(tmp_path / "b.json", "p")
+    assert main(["record", first, second]) == 1
+    assert "build_engine engines:small is not deterministic" in capsys.readouterr().out
+
+
+def test_a_store_with_a_damaged_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "immutable" / "files" / "00"
+    folder.mkdir(parents=True)
+    (folder / ("0" * 64)).write_bytes(b"not zeros")
+    assert main(["verify-store", "--store", str(tmp_path)]) == 1
+    assert f"damaged: {folder / ('0' * 64)}, 9 bytes" in capsys.readouterr().out

@@ -151,7 +151,7 @@ def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
         )
 
 
-class DamagedPlan(Exception):
+class DamagedPlanError(Exception):
     """The step that built a plan and the store disagree about its bytes."""
 
     def __init__(self, built: ActionResult, promised: Mapping[str, Any], plan: File) -> None:
@@ -169,7 +169,7 @@ def raise_if_damaged(built: ActionResult) -> None:
     """Raise unless the plan has the bytes that the step hashed when it had built it."""
     promised, plan = built.parsed()["plan"], built.files.by_path()[PLAN]
     if (promised["sha256"], promised["size"]) != (plan.sha256, plan.size):
-        raise DamagedPlan(built, promised, plan)
+        raise DamagedPlanError(built, promised, plan)
 
 
 @rule

@@ -53,7 +53,7 @@ class Interpreter:
     version: str
 
 
-class NoInterpreter(Exception):
+class InterpreterNotFoundError(Exception):
     def __init__(self, minor: str, places: Tuple[str, ...]) -> None:
         super().__init__(
             f"CPython {minor} was not found in: {', '.join(places)}\n"
@@ -84,7 +84,7 @@ async def find_interpreter_version(
         ),
     )
     if result.exit_code != 0:
-        raise NoInterpreter(request.minor, places)
+        raise InterpreterNotFoundError(request.minor, places)
     return Interpreter(result.stdout.decode())
 
 

@@ -52,8 +52,8 @@ def pip_setting(spec: ModuleSpec | None) -> str:
     """Shell line that says where the package `pip` lies: the one that installed Pants."""
     if spec is None or spec.origin is None:
         raise ValueError(
-            f"the Python that Pants runs in, {sys.executable}, has no pip to download the wheels of "
-            f"tool environments with: run `{sys.executable} -m ensurepip`"
+            f"the Python that Pants runs in, {sys.executable}, has no pip to download wheels with: "
+            f"run `{sys.executable} -m ensurepip`"
         )
     return f"export ENGINEWRIGHT_PIP={shlex.quote(os.path.dirname(spec.origin))}\n"
 

@@ -1,0 +1,1 @@
+"""The store of Pants on this host."""
