@@ -56,5 +56,5 @@ def test_pip_is_the_one_that_installed_pants() -> None:
 
 
 def test_a_python_without_pip_is_named() -> None:
-    with pytest.raises(ValueError, match="has no pip to download the wheels"):
+    with pytest.raises(ValueError, match="has no pip to download wheels"):
         pip_setting(None)
