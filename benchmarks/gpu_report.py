@@ -1,7 +1,7 @@
 """Everything that needs a GPU, in one run: tests, compute-sanitizer, and the benchmark.
 
     python benchmarks/gpu_report.py --out FOLDER [--kernels dist/csrc] [--parts tests sanitizer
-        benchmark] [--sweep] [--no-compile] [--dtypes bfloat16]
+        benchmark] [--sweep [KERNEL ..]] [--no-compile] [--dtypes bfloat16]
 
 Prints what failed and the benchmark's table; logs and `kernels.json` go to the folder. Needs
 Python, torch, cuda-bindings, numpy and pytest, and compute-sanitizer for its part.
@@ -77,7 +77,7 @@ def benchmark(arguments: argparse.Namespace) -> int:
     command = [sys.executable, "benchmarks/kernels.py", "--kernels", str(arguments.kernels)]
     command += ["--json", str((arguments.out / "kernels.json").resolve())]
     command += ["--dtypes", *arguments.dtypes]
-    command += ["--sweep"] if arguments.sweep else []
+    command += ["--sweep", *arguments.sweep] if arguments.sweep is not None else []
     command += ["--no-compile"] if arguments.no_compile else []
     code, output = run("benchmark", command, arguments)
     print(output[-9000:])
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kernels", type=Path, default=CHECKOUT / "dist/csrc")
     parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
-    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--sweep", nargs="*")
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--dtypes", nargs="+", default=["float16", "bfloat16"])
     arguments = parser.parse_args()

@@ -5,7 +5,11 @@
 Each kernel moves data several times the size of the L2 cache, on random values. Its bandwidth is
 the fewest bytes that the operation must move (each input read once, each output written once) over
 the median of event-timed launches; the copy moves as many bytes (half read, half written) in the
-same run. `--sweep` also times other block shapes of each kernel.
+same run, and a kernel that is bound by memory should reach 90 % of it. `--sweep` also times other
+block shapes, of all kernels or of those named.
+
+Rotary in place moves only the part of a head that turns. Sampling searches its bounds in a row that
+it reads again and again from the cache: it is not bound by memory.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -32,6 +37,7 @@ WARM_UP = 5
 REPEATS = 30
 SETS = 2  # input sets in turn, each itself several times the L2
 EPSILON = 1e-6
+WANTED = 0.9  # of the copy
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Case:
     kept: object
     """The tensors, kept alive."""
     bound_by_memory: bool = True
+    variants: Callable[[], dict[str, list[list[Launch]]]] = dict
+    """Launches of other shapes than the chosen one, for `--sweep`."""
 
 
 def timed(work: Callable[[int], object]) -> float:
@@ -89,7 +97,10 @@ def rms_norm_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
         return (wide * scale).to(dtype) * weight
 
     moved = 2 * xs[0].nbytes + weight.nbytes
-    return Case("rms_norm", f"{rows}x{columns}", moved, launches, eager, (xs, ys, weight))
+    kept = (xs, ys, weight)
+    variants = partial(row_variants, launches)
+    size = f"{rows}x{columns}"
+    return Case("rms_norm", size, moved, launches, eager, kept, variants=variants)
 
 
 def add_rms_norm_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
@@ -111,7 +122,9 @@ def add_rms_norm_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
 
     moved = 4 * xs[0].nbytes + weight.nbytes
     kept = (xs, residuals, totals, ys, weight)
-    return Case("add_rms_norm", f"{rows}x{columns}", moved, launches, eager, kept)
+    variants = partial(row_variants, launches)
+    size = f"{rows}x{columns}"
+    return Case("add_rms_norm", size, moved, launches, eager, kept, variants=variants)
 
 
 def swiglu_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
@@ -127,15 +140,21 @@ def swiglu_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
         return functional.silu(gates[i]) * ups[i]
 
     moved = 3 * gates[0].nbytes
-    return Case("swiglu", f"{rows}x{columns}", moved, launches, eager, (gates, ups, ys))
+    variants = partial(swiglu_variants, launches)
+    size, kept = f"{rows}x{columns}", (gates, ups, ys)
+    return Case("swiglu", size, moved, launches, eager, kept, variants=variants)
 
 
 def rotary_case(
-    dtype: torch.dtype, shape: tuple[int, int, int, int], turned: int, interleaved: bool
+    dtype: torch.dtype,
+    shape: tuple[int, int, int, int],
+    turned: int,
+    interleaved: bool,
+    in_place: bool = False,
 ) -> Case:
-    batch, sequence, _, dimension = shape
+    batch, sequence, heads, dimension = shape
     xs = [random(dtype, *shape) for _ in range(SETS)]
-    ys = [torch.empty_like(x) for x in xs]
+    ys = xs if in_place else [torch.empty_like(x) for x in xs]
     table = torch.randn(sequence, turned // 2, device="cuda")
     cosine, sine = table.cos(), table.sin()
     positions = torch.arange(sequence, device="cuda").expand(batch, sequence).contiguous()
@@ -147,6 +166,17 @@ def rotary_case(
         for x, y in zip(xs, ys, strict=True)
     ]  # fmt: skip
 
+    def variants() -> dict[str, list[list[Launch]]]:
+        columns = launches[0][0].block[0]
+        tried = {}
+        for together in sorted({1, 2, 4, 8, 16} & set(range(1, heads + 1))):
+            for tokens in (1, 2, 4, 8, 16):
+                if 32 <= columns * together * tokens <= 256:
+                    grid = (-(-batch * sequence // tokens), 1, 1)
+                    block = (columns, together, tokens)
+                    tried[str(block)] = reshaped(launches, grid, block)
+        return tried
+
     def eager(i: int) -> object:
         x, rest = xs[i][..., :turned], xs[i][..., turned:]
         c, s = (t[positions][:, :, None, :].to(dtype) for t in (cosine, sine))
@@ -156,27 +186,50 @@ def rotary_case(
         else:
             a, b = x.chunk(2, -1)
             y = torch.cat((a * c - b * s, b * c + a * s), -1)
+        if in_place:
+            x.copy_(y)
+            return None
         return torch.cat((y, rest), -1) if rest.numel() else y
 
-    moved = 2 * xs[0].nbytes + cosine.nbytes + sine.nbytes + positions.nbytes
+    part = turned / dimension if in_place else 1
+    moved = int(2 * xs[0].nbytes * part) + cosine.nbytes + sine.nbytes + positions.nbytes
     name = "rotary_interleaved" if interleaved else "rotary_half"
     size = "x".join(map(str, shape)) + (f" first {turned}" if turned != dimension else "")
-    return Case(name, size, moved, launches, eager, (xs, ys, cosine, sine, positions))
+    size += " in place" if in_place else ""
+    kept = (xs, ys, cosine, sine, positions)
+    return Case(name, size, moved, launches, eager, kept, variants=variants)
 
 
 def mean_pool_case(dtype: torch.dtype, batch: int, sequence: int, columns: int) -> Case:
     xs = [random(dtype, batch, sequence, columns) for _ in range(SETS)]
     mask = torch.ones(batch, sequence, device="cuda", dtype=torch.int64)
-    splits = operators.pool_splits(batch, sequence)
-    partial = torch.empty(batch, splits, columns, device="cuda")
+    chosen = operators.pool_splits(batch, sequence)
+    choices = sorted({1, 2, 4, chosen // 2, chosen, 2 * chosen} - {0})
+    sums = torch.empty(batch, max(choices), columns, device="cuda")
     y = torch.empty(batch, columns, device="cuda")
-    launches = [
-        list(operators.mean_pool(name_of(dtype), x.data_ptr(), mask.data_ptr(), partial.data_ptr(),
-                                 y.data_ptr(), (batch, sequence, columns), splits=splits,
-                                 x_strides=(sequence * columns, columns), y_stride=columns,
-                                 normalize=True))
-        for x in xs
-    ]  # fmt: skip
+
+    def split(splits: int) -> list[list[Launch]]:
+        return [
+            list(operators.mean_pool(
+                name_of(dtype), x.data_ptr(), mask.data_ptr(), sums.data_ptr(), y.data_ptr(),
+                (batch, sequence, columns), splits=splits, x_strides=(sequence * columns, columns),
+                y_stride=columns, normalize=True,
+            ))
+            for x in xs
+        ]  # fmt: skip
+
+    launches = split(chosen)
+
+    def variants() -> dict[str, list[list[Launch]]]:
+        tried = {}
+        for splits in choices:
+            across = launches[0][0].block[0]
+            for rows in (1, 2, 4, 5, 8):
+                block = (across, rows, 1)
+                if 64 <= across * rows <= 224 and across * rows % 32 == 0:
+                    grid = (batch, splits, 1)
+                    tried[f"{block} splits {splits}"] = reshaped(split(splits), grid, block)
+        return tried
 
     def eager(i: int) -> object:
         weights = mask[:, :, None].float()
@@ -184,8 +237,9 @@ def mean_pool_case(dtype: torch.dtype, batch: int, sequence: int, columns: int) 
         return functional.normalize(pooled)
 
     moved = xs[0].nbytes + mask.nbytes + y.nbytes
-    kept = (xs, mask, partial, y)
-    return Case("mean_pool", f"{batch}x{sequence}x{columns}", moved, launches, eager, kept)
+    kept = (xs, mask, sums, y)
+    size = f"{batch}x{sequence}x{columns}"
+    return Case("mean_pool", size, moved, launches, eager, kept, variants=variants)
 
 
 def sample_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
@@ -206,25 +260,30 @@ def sample_case(dtype: torch.dtype, rows: int, columns: int) -> Case:
     return Case("sample", f"{rows}x{columns}", logits[0].nbytes, launches, eager, logits, False)
 
 
-def cases(dtype: torch.dtype) -> list[Callable[[], Case]]:
-    """Made one at a time, so that only one holds memory."""
-    return [
-        lambda: rms_norm_case(dtype, 65536, 4096),
-        lambda: rms_norm_case(dtype, 262144, 1024),
-        lambda: rms_norm_case(dtype, 2097152, 128),
-        lambda: rms_norm_case(dtype, 32768, 8192),
-        lambda: add_rms_norm_case(dtype, 32768, 4096),
-        lambda: add_rms_norm_case(dtype, 131072, 1024),
-        lambda: swiglu_case(dtype, 16384, 12288),
-        lambda: swiglu_case(dtype, 65536, 3072),
-        lambda: rotary_case(dtype, (8, 8192, 32, 128), 128, False),
-        lambda: rotary_case(dtype, (8, 8192, 32, 128), 128, True),
-        lambda: rotary_case(dtype, (8, 8192, 32, 128), 64, False),
-        lambda: rotary_case(dtype, (8, 32768, 8, 128), 128, False),
-        lambda: mean_pool_case(dtype, 2048, 512, 384),
-        lambda: mean_pool_case(dtype, 64, 8192, 1024),
-        lambda: sample_case(dtype, 132, 151936),
+def cases(dtype: torch.dtype) -> list[tuple[str, Callable[[], Case]]]:
+    """Names and makers: made one at a time, so that only one holds memory."""
+    half, interleaved, in_place = {"interleaved": False}, {"interleaved": True}, {"in_place": True}
+    wanted: list[tuple[str, Callable[..., Case], tuple[object, ...], dict[str, bool]]] = [
+        ("rms_norm", rms_norm_case, (65536, 4096), {}),
+        ("rms_norm", rms_norm_case, (262144, 1024), {}),
+        ("rms_norm", rms_norm_case, (2097152, 128), {}),
+        ("rms_norm", rms_norm_case, (32768, 8192), {}),
+        ("add_rms_norm", add_rms_norm_case, (32768, 4096), {}),
+        ("add_rms_norm", add_rms_norm_case, (131072, 1024), {}),
+        ("swiglu", swiglu_case, (16384, 12288), {}),
+        ("swiglu", swiglu_case, (65536, 3072), {}),
+        ("rotary", rotary_case, ((8, 8192, 32, 128), 128), half),
+        ("rotary", rotary_case, ((8, 8192, 32, 128), 128), interleaved),
+        ("rotary", rotary_case, ((8, 8192, 32, 128), 64), half),
+        ("rotary", rotary_case, ((8, 8192, 32, 128), 64), {**half, **in_place}),
+        ("rotary", rotary_case, ((8, 32768, 8, 128), 128), half),
+        ("rotary", rotary_case, ((8, 32768, 8, 128), 128), interleaved),
+        ("mean_pool", mean_pool_case, (2048, 512, 384), {}),
+        ("mean_pool", mean_pool_case, (4096, 128, 768), {}),
+        ("mean_pool", mean_pool_case, (64, 8192, 1024), {}),
+        ("sample", sample_case, (132, 151936), {}),
     ]
+    return [(name, partial(make, dtype, *sizes, **more)) for name, make, sizes, more in wanted]
 
 
 def copy_time(bytes_moved: int) -> float:
@@ -248,46 +307,48 @@ def kernel_time(kernels: LoadedKernels, launches: list[list[Launch]]) -> float:
     return timed(work)
 
 
-def shapes_to_try(launch: Launch) -> list[tuple[tuple[int, int, int], tuple[int, int, int]]]:
-    """Other blocks with as many threads in all, and grids that still cover the work."""
-    x, _, z = launch.block
-    tried = []
-    if launch.kernel.startswith(("rms_norm", "add_rms_norm")):
-        rows = launch.arguments[3 if launch.kernel.startswith("rms") else 5]
-        columns = launch.arguments[4 if launch.kernel.startswith("rms") else 6]
-        packets = -(-int(columns) // 8)
-        for per_thread in (1, 2, 4):
-            threads = -(-packets // per_thread)
-            threads = 1 << (threads - 1).bit_length() if threads <= 32 else -(-threads // 32) * 32
-            for block in (64, 128, 256, 512, 1024):
-                if threads <= block:
-                    together = block // threads
-                    for grid in (-(-int(rows) // together), 132 * 2048 // block, 132 * 8):
-                        tried.append(((grid, 1, 1), (threads, together, 1)))
-    elif launch.kernel.startswith("swiglu"):
-        for block in (64, 128, 256, 512, 1024):
-            whole = launch.grid[0] * x // block
-            tried += [((grid, 1, 1), (block, 1, 1)) for grid in (whole, whole // 2, 132 * 8)]
-    elif launch.kernel.startswith("rotary"):
-        heads, tokens = int(launch.arguments[7]), launch.grid[0] * z
-        for together in sorted({1, 2, 4, 8, 16, 32} & set(range(1, heads + 1))):
-            for at_once in (1, 2, 4, 8, 16):
-                if 64 <= x * together * at_once <= 512:
-                    tried.append(((-(-tokens // at_once), 1, 1), (x, together, at_once)))
-    elif launch.kernel.startswith("masked_sum"):
-        for block in (128, 256, 512):
-            tried.append((launch.grid, (x, max(1, block // x), 1)))
-            tried.append((launch.grid, (32, block // 32, 1)))
-    return sorted(set(tried))
+def reshaped(
+    launches: list[list[Launch]], grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> list[list[Launch]]:
+    """The same launches, with another shape of the first one of each set."""
+    return [[replace(one[0], grid=grid, block=block), *one[1:]] for one in launches]
+
+
+def row_variants(launches: list[list[Launch]]) -> dict[str, list[list[Launch]]]:
+    """Blocks of other sizes for norms, and their grids, which cover all rows or go around."""
+    launch = launches[0][0]
+    first = 3 if launch.kernel.startswith("rms") else 5
+    rows, columns = int(launch.arguments[first]), int(launch.arguments[first + 1])
+    tried = {}
+    for packets in (1, 2, 4):
+        threads = -(-columns // (8 * packets))
+        threads = 1 << (threads - 1).bit_length() if threads <= 32 else -(-threads // 32) * 32
+        for size in (64, 128, 256, 512):
+            together = size // threads
+            if together:
+                for blocks in (-(-rows // together), 132 * 8):
+                    block = (threads, together, 1)
+                    tried[f"{block} grid {blocks}"] = reshaped(launches, (blocks, 1, 1), block)
+    return tried
+
+
+def swiglu_variants(launches: list[list[Launch]]) -> dict[str, list[list[Launch]]]:
+    launch = launches[0][0]
+    tried = {}
+    for size in (64, 128, 256, 512):
+        whole = launch.grid[0] * launch.threads // size
+        for blocks in (whole, whole // 2):
+            block = (size, 1, 1)
+            tried[f"{block} grid {blocks}"] = reshaped(launches, (blocks, 1, 1), block)
+    return tried
 
 
 def sweep(kernels: LoadedKernels, case: Case, copy_ms: float) -> list[dict[str, object]]:
-    found = []
-    for grid, block in shapes_to_try(case.launches[0][0]):
-        changed = [[replace(one[0], grid=grid, block=block), *one[1:]] for one in case.launches]
-        found.append(
-            {"grid": grid, "block": block, "of_copy": copy_ms / kernel_time(kernels, changed)}
-        )
+    """Shares of the copy of other shapes, the best first."""
+    found: list[dict[str, object]] = [
+        {"shape": shape, "of_copy": copy_ms / kernel_time(kernels, launches)}
+        for shape, launches in case.variants().items()
+    ]
     return sorted(found, key=lambda entry: -entry["of_copy"])  # type: ignore[operator]
 
 
@@ -327,7 +388,8 @@ def measure(kernels: LoadedKernels, case: Case, arguments: argparse.Namespace) -
         "of_copy": copy_ms / kernel_ms,
         **torch_times(case, not arguments.no_compile),
     }
-    if arguments.sweep:
+    entry["verdict"] = verdict(entry)
+    if arguments.sweep is not None and case.name.startswith(tuple(arguments.sweep) or ("",)):
         entry["sweep"] = sweep(kernels, case, copy_ms)
     return entry
 
@@ -337,27 +399,36 @@ def line(dtype: str, entry: dict[str, object]) -> str:
         return f"{value:8.3f}" if isinstance(value, float) else f"{value or '-':>8}"
 
     text = (
-        f"{dtype:8} {entry['kernel']:18} {entry['shape']:24} {entry['kernel_gb_s']:7.0f} "
+        f"{dtype:8} {entry['kernel']:18} {entry['shape']:30} {entry['kernel_gb_s']:7.0f} "
         f"{entry['copy_gb_s']:7.0f} {entry['of_copy']:6.1%} {number(entry['kernel_ms'])} "
-        f"{number(entry['eager_ms'])} {number(entry['compiled_ms'])}"
+        f"{number(entry['eager_ms'])} {number(entry['compiled_ms'])}  {entry['verdict']:12} "
+        f"{entry['block']}"
     )
-    if entry.get("sweep"):
-        best = entry["sweep"][0]  # type: ignore[index]
-        text += f"  {entry['block']} best {best['of_copy']:.1%} {best['grid'][0]} {best['block']}"
+    for other in entry.get("sweep", [])[:3]:  # type: ignore[index]
+        text += f"\n{'':11}sweep {other['of_copy']:6.1%} {other['shape']}"
     return text
+
+
+def verdict(entry: dict[str, object]) -> str:
+    if not entry["bound_by_memory"]:
+        return "not memory"
+    return "good" if entry["of_copy"] >= WANTED else "SLOW"  # type: ignore[operator]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=Path, default=Path("dist/csrc"))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--sweep", action="store_true", help="also time other block shapes")
+    parser.add_argument(
+        "--sweep", nargs="*", help="also time other block shapes [of kernels that begin so]"
+    )
+    parser.add_argument("--only", nargs="+", default=[""], help="kernels that begin so")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--dtypes", nargs="+", default=["float16", "bfloat16"])
     arguments = parser.parse_args()
     torch.manual_seed(7)
     torch.zeros(1, device="cuda")
-    kernels = Device(torch.cuda.current_device()).load(KernelPackage.read(arguments.kernels))
+    kernels = Device(torch.cuda.current_device()).load(KernelPackage.read_tree(arguments.kernels))
     properties = torch.cuda.get_device_properties(0)
     driver = torch.cuda.driver_version() if hasattr(torch.cuda, "driver_version") else None
     report: dict[str, object] = {
@@ -371,17 +442,22 @@ def main() -> None:
         "python": platform.python_version(),
     }
     print(", ".join(f"{key} {value}" for key, value in report.items() if value))
-    print(f"{'dtype':8} {'kernel':18} {'shape':24} {'GB/s':>7} {'copy':>7} {'share':>6} "
-          f"{'ms':>8} {'eager':>8} {'compiled':>8}")  # fmt: skip
+    print(f"{'dtype':8} {'kernel':18} {'shape':30} {'GB/s':>7} {'copy':>7} {'share':>6} "
+          f"{'ms':>8} {'eager':>8} {'compiled':>8}  {'verdict':12} block")  # fmt: skip
     entries = report["results"] = []
     for dtype in arguments.dtypes:
-        for make in cases(getattr(torch, dtype)):
+        for name, make in cases(getattr(torch, dtype)):
+            if not name.startswith(tuple(arguments.only)):
+                continue
             entry = {"dtype": dtype, **measure(kernels, make(), arguments)}
             entries.append(entry)
             print(line(dtype, entry), flush=True)
             torch.cuda.empty_cache()
-    slow = [e for e in entries if e["bound_by_memory"] and e["of_copy"] < 0.9]
-    print(f"{len(entries)} cases, {len(slow)} bound by memory and under 90 % of the copy")
+    bound = [entry for entry in entries if entry["bound_by_memory"]]
+    slow = [entry for entry in bound if entry["of_copy"] < WANTED]
+    print(f"{len(bound)} cases bound by memory, {len(slow)} under {WANTED:.0%} of the copy")
+    for entry in slow:
+        print(f"  {entry['dtype']} {entry['kernel']} {entry['shape']}: {entry['of_copy']:.1%}")
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2, sort_keys=True) + "\n")
 

@@ -12,10 +12,12 @@
 #include <cuda_fp16.h>
 #define EW_HD __host__ __device__ __forceinline__
 #define EW_UNROLL _Pragma("unroll")
+#define EW_ROLLED _Pragma("unroll 1")
 #else
 #include <cmath>
 #define EW_HD inline
 #define EW_UNROLL
+#define EW_ROLLED
 #endif
 
 namespace enginewright {

@@ -87,4 +87,35 @@ class BlockRowGroup {
   int turn_ = 0;
 };
 
+// All threads of a block of whole warps, of two dimensions, as one group that can sum.
+class BlockGroup {
+ public:
+  static constexpr int kMaxWarps = BlockRowGroup::kMaxWarps;
+
+  // `scratch` is shared memory of the block.
+  __device__ explicit BlockGroup(uint64_t (*scratch)[kMaxWarps]) : scratch_(scratch) {}
+
+  __device__ int rank() const { return threadIdx.y * blockDim.x + threadIdx.x; }
+  __device__ int size() const { return blockDim.x * blockDim.y; }
+
+  template <class V>
+  __device__ V sum(V value) {
+    for (int offset = 16; offset > 0; offset /= 2) {
+      value += __shfl_xor_sync(0xffffffffu, value, offset);
+    }
+    // Two sets of slots in turn, as above.
+    V* slots = reinterpret_cast<V*>(scratch_[turn_]);
+    turn_ ^= 1;
+    if (rank() % 32 == 0) slots[rank() / 32] = value;
+    __syncthreads();
+    value = slots[0];
+    for (int warp = 1; warp < size() / 32; ++warp) value += slots[warp];
+    return value;
+  }
+
+ private:
+  uint64_t (*scratch_)[kMaxWarps];
+  int turn_ = 0;
+};
+
 }  // namespace enginewright

@@ -96,8 +96,9 @@ void rotary(const std::string& dtype, bool interleaved, uintptr_t x, uintptr_t y
         const auto turn = interleaved ? rotary_token<T, true> : rotary_token<T, false>;
         turn(group.rank(), group.size(), HeadRange{0, heads, 1},
              at<const T>(x) + token * x_token_stride, at<T>(y) + token * y_token_stride,
-             at<const float>(cosine), at<const float>(sine), token, dimension, rotary_dimension,
-             x_head_stride, y_head_stride);
+             Angles{at<const float>(cosine), at<const float>(sine), nullptr, token,
+                    rotary_dimension / 2},
+             dimension, x_head_stride, y_head_stride);
       }
     });
   });
@@ -117,11 +118,16 @@ void mean_pool(const std::string& dtype, uintptr_t x, uintptr_t mask, uintptr_t 
       const bool aligned = is_packet_aligned(from) && sequence_stride % kPacketElements == 0;
       const int64_t packets = aligned ? columns / kPacketElements : 0;
       for (int64_t split = 0; split < splits; ++split) {
-        const TokenRange tokens{split * length, std::min(sequence, (split + 1) * length), 1};
+        const TokenRange tokens{split * length, std::min(sequence, (split + 1) * length),
+                                kRun};
         float* to = sums + split * columns;
         for (int64_t index = 0; index < packets; ++index) {
           float eight[kPacketElements] = {};
-          masked_sum_packet(from, item_mask, sequence_stride, tokens, index, eight);
+          const uint64_t counted =
+              masked_sum_packet(from, item_mask, sequence_stride, tokens, index, eight);
+          if (counted != count_tokens(item_mask, tokens)) {
+            throw std::logic_error("a packet counted other tokens than the mask has");
+          }
           std::copy(eight, eight + kPacketElements, to + index * kPacketElements);
         }
         for (int64_t column = packets * kPacketElements; column < columns; ++column) {
@@ -129,8 +135,9 @@ void mean_pool(const std::string& dtype, uintptr_t x, uintptr_t mask, uintptr_t 
         }
       }
       run_group(threads, [&](HostGroup& group) {
-        finish_pool(group, sums, item_mask, at<float>(y) + item * columns, splits, sequence,
-                    columns, normalize);
+        const TokenRange tokens{group.rank() * kRun, sequence, int64_t{group.size()} * kRun};
+        finish_pool(group, sums, count_tokens(item_mask, tokens), at<float>(y) + item * columns,
+                    splits, columns, normalize);
       });
     }
   });
@@ -188,4 +195,8 @@ PYBIND11_MODULE(host_kernels, module) {
   module.def("sample", &sample, free);
   module.def("convert", &convert, free);
   module.def("philox", &philox_words);
+  module.def("token_place", [](int64_t token, int64_t batch, int64_t sequence) {
+    const TokenPlace place = token_place(token, batch, sequence);
+    return py::make_tuple(place.item, place.index);
+  });
 }

@@ -1,70 +1,101 @@
-// Two kernels, one after the other on a stream.
+// Mean pooling of an item by one block, or by several in two launches on a stream. In all kernels x is
+// [batch, sequence, columns] with the given strides in elements and contiguous columns, mask int64
+// [batch, sequence] contiguous, y float32 [batch, columns] with its row stride. Any pointer
+// alignment of an element.
 //
-// masked_sum_*: x [batch, sequence, columns] with the given strides in elements and contiguous
-// columns, mask int64 [batch, sequence] contiguous, partial float32 [batch, splits, columns]. The
-// grid is (any, splits); a block has x for columns and y for tokens, at most 512 threads.
+// mean_pool_*: any one-dimensional grid; a block of whole warps, x for columns and y for tokens, of
+// at most 224 threads.
 //
-// finish_mean_pool: partial as above, used as scratch; y float32 [batch, columns] with its row
-// stride. Any one-dimensional grid, a block of `BlockRowGroup` with one row.
+// masked_sum_*: the sums alone, to partial, float32 [batch, splits, columns]. The grid is
+// (any, splits), the block as above but of any number of threads.
+//
+// finish_mean_pool: the rest, from partial, which is used as scratch. Any one-dimensional grid, a
+// block of `BlockRowGroup` with one row.
 #include "common/group.cuh"
 #include "pooling/mean_pool.cuh"
 
 namespace enginewright {
 
-constexpr int kMaxThreads = 512;
+constexpr int kPoolThreads = 224;
+
+// Writes the sums of the tokens that the rows of the block have together to `to`; returns the number
+// of this row's tokens. All threads may read `to` afterwards.
+template <class T>
+__device__ uint64_t block_sum(const T* from, const int64_t* mask, int64_t stride,
+                              TokenRange tokens, int64_t columns, float* to) {
+  __shared__ float shared[kPoolThreads * kPacketElements];
+  const bool aligned = is_packet_aligned(from) && stride % kPacketElements == 0;
+  const int64_t packets = aligned ? columns / kPacketElements : 0;
+  uint64_t counted = 0;
+  EW_ROLLED
+  for (int64_t first = 0; first < packets; first += blockDim.x) {
+    const int64_t index = first + threadIdx.x;
+    float sums[kPacketElements] = {};
+    if (index < packets) counted = masked_sum_packet(from, mask, stride, tokens, index, sums);
+    // Column by column, so that neighbours in a warp meet different banks.
+    EW_UNROLL
+    for (int k = 0; k < kPacketElements; ++k) {
+      shared[(threadIdx.y * kPacketElements + k) * blockDim.x + threadIdx.x] = sums[k];
+    }
+    __syncthreads();
+    const int width = blockDim.x * kPacketElements;
+    EW_ROLLED
+    for (int slot = threadIdx.y * blockDim.x + threadIdx.x; slot < width;
+         slot += blockDim.x * blockDim.y) {
+      const int64_t column = (first + slot % blockDim.x) * kPacketElements + slot / blockDim.x;
+      float sum = 0.0f;
+      EW_ROLLED
+      for (int row = 0; row < blockDim.y; ++row) sum += shared[row * width + slot];
+      if (column < packets * kPacketElements) to[column] = sum;
+    }
+    __syncthreads();
+  }
+  EW_ROLLED
+  for (int64_t first = packets * kPacketElements; first < columns; first += blockDim.x) {
+    const int64_t column = first + threadIdx.x;
+    shared[threadIdx.y * blockDim.x + threadIdx.x] =
+        column < columns ? masked_sum_element(from, mask, stride, tokens, column) : 0.0f;
+    __syncthreads();
+    if (threadIdx.y == 0 && column < columns) {
+      float sum = 0.0f;
+      EW_ROLLED
+      for (int row = 0; row < blockDim.y; ++row) sum += shared[row * blockDim.x + threadIdx.x];
+      to[column] = sum;
+    }
+    __syncthreads();
+  }
+  return packets > 0 ? counted : count_tokens(mask, tokens);
+}
 
 template <class T>
 __device__ void masked_sum(const T* x, const int64_t* mask, float* partial, int64_t batch,
                            int64_t sequence, int64_t columns, int64_t batch_stride,
                            int64_t sequence_stride) {
-  __shared__ float shared[kMaxThreads * kPacketElements];
   const int64_t splits = gridDim.y;
-  const int64_t length = (sequence + splits - 1) / splits;
+  const int64_t length = divide(sequence + splits - 1, splits);
   const int64_t end = min(sequence, (blockIdx.y + 1) * length);
-  const TokenRange tokens{blockIdx.y * length + threadIdx.y, end, blockDim.y};
+  const TokenRange tokens{blockIdx.y * length + threadIdx.y * kRun, end,
+                          int64_t{blockDim.y} * kRun};
   for (int64_t item = blockIdx.x; item < batch; item += gridDim.x) {
-    const T* from = x + item * batch_stride;
-    const int64_t* item_mask = mask + item * sequence;
-    float* to = partial + (item * splits + blockIdx.y) * columns;
-    const bool aligned = is_packet_aligned(from) && sequence_stride % kPacketElements == 0;
-    const int64_t packets = aligned ? columns / kPacketElements : 0;
-    for (int64_t first = 0; first < packets; first += blockDim.x) {
-      const int64_t index = first + threadIdx.x;
-      float sums[kPacketElements] = {};
-      if (index < packets) {
-        masked_sum_packet(from, item_mask, sequence_stride, tokens, index, sums);
-      }
-      // Column by column, so that neighbours in a warp meet different banks.
-      EW_UNROLL
-      for (int k = 0; k < kPacketElements; ++k) {
-        shared[(threadIdx.y * kPacketElements + k) * blockDim.x + threadIdx.x] = sums[k];
-      }
-      __syncthreads();
-      const int width = blockDim.x * kPacketElements;
-      for (int slot = threadIdx.y * blockDim.x + threadIdx.x; slot < width;
-           slot += blockDim.x * blockDim.y) {
-        const int64_t column =
-            (first + slot % blockDim.x) * kPacketElements + slot / blockDim.x;
-        float sum = 0.0f;
-        for (int row = 0; row < blockDim.y; ++row) sum += shared[row * width + slot];
-        if (column < packets * kPacketElements) to[column] = sum;
-      }
-      __syncthreads();
-    }
-    for (int64_t first = packets * kPacketElements; first < columns; first += blockDim.x) {
-      const int64_t column = first + threadIdx.x;
-      shared[threadIdx.y * blockDim.x + threadIdx.x] =
-          column < columns
-              ? masked_sum_element(from, item_mask, sequence_stride, tokens, column)
-              : 0.0f;
-      __syncthreads();
-      if (threadIdx.y == 0 && column < columns) {
-        float sum = 0.0f;
-        for (int row = 0; row < blockDim.y; ++row) sum += shared[row * blockDim.x + threadIdx.x];
-        to[column] = sum;
-      }
-      __syncthreads();
-    }
+    block_sum(x + item * batch_stride, mask + item * sequence, sequence_stride, tokens, columns,
+              partial + (item * splits + blockIdx.y) * columns);
+  }
+}
+
+template <class T>
+__device__ void mean_pool(const T* x, const int64_t* mask, float* y, int64_t batch,
+                          int64_t sequence, int64_t columns, int64_t batch_stride,
+                          int64_t sequence_stride, int64_t y_stride, bool normalize) {
+  __shared__ uint64_t scratch[2][BlockGroup::kMaxWarps];
+  BlockGroup group(scratch);
+  for (int64_t item = blockIdx.x; item < batch; item += gridDim.x) {
+    float* to = y + item * y_stride;
+    const uint64_t counted =
+        block_sum(x + item * batch_stride, mask + item * sequence, sequence_stride,
+                  TokenRange{threadIdx.y * kRun, sequence, int64_t{blockDim.y} * kRun},
+                  columns, to);
+    // The threads of a row have the same tokens: one speaks for all.
+    finish_pool(group, to, threadIdx.x == 0 ? counted : 0, to, 1, columns, normalize);
   }
 }
 
@@ -73,7 +104,23 @@ __device__ void masked_sum(const T* x, const int64_t* mask, float* partial, int6
 using enginewright::BFloat16;
 using enginewright::Float16;
 
-extern "C" __global__ void __launch_bounds__(enginewright::kMaxThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
+    mean_pool_f16(const Float16* x, const int64_t* mask, float* y, int64_t batch, int64_t sequence,
+                  int64_t columns, int64_t batch_stride, int64_t sequence_stride,
+                  int64_t y_stride, int32_t normalize) {
+  enginewright::mean_pool(x, mask, y, batch, sequence, columns, batch_stride, sequence_stride,
+                          y_stride, normalize != 0);
+}
+
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
+    mean_pool_bf16(const BFloat16* x, const int64_t* mask, float* y, int64_t batch, int64_t sequence,
+                  int64_t columns, int64_t batch_stride, int64_t sequence_stride,
+                  int64_t y_stride, int32_t normalize) {
+  enginewright::mean_pool(x, mask, y, batch, sequence, columns, batch_stride, sequence_stride,
+                          y_stride, normalize != 0);
+}
+
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads)
     masked_sum_f16(const Float16* x, const int64_t* mask, float* partial, int64_t batch,
                    int64_t sequence, int64_t columns, int64_t batch_stride,
                    int64_t sequence_stride) {
@@ -81,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(enginewright::kMaxThreads)
                            sequence_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kMaxThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads)
     masked_sum_bf16(const BFloat16* x, const int64_t* mask, float* partial, int64_t batch,
                     int64_t sequence, int64_t columns, int64_t batch_stride,
                     int64_t sequence_stride) {
@@ -96,7 +143,10 @@ extern "C" __global__ void __launch_bounds__(1024)
   __shared__ uint64_t scratch[2][enginewright::BlockRowGroup::kMaxWarps];
   enginewright::BlockRowGroup group(scratch);
   for (int64_t item = blockIdx.x; item < batch; item += gridDim.x) {
-    enginewright::finish_pool(group, partial + item * splits * columns, mask + item * sequence,
-                              y + item * y_stride, splits, sequence, columns, normalize != 0);
+    const enginewright::TokenRange tokens{threadIdx.x * enginewright::kRun, sequence,
+                                          int64_t{blockDim.x} * enginewright::kRun};
+    const uint64_t counted = enginewright::count_tokens(mask + item * sequence, tokens);
+    enginewright::finish_pool(group, partial + item * splits * columns, counted,
+                              y + item * y_stride, splits, columns, normalize != 0);
   }
 }

@@ -8,40 +8,52 @@
 
 namespace enginewright {
 
+constexpr int kRun = 8;  // tokens that a thread has under way together
+
+// Runs of tokens, the first at `first`, one every `step` tokens, none beyond `end`.
 struct TokenRange {
   int64_t first, end, step;
 };
 
-// Bit k says whether token `first + k * step` of the range counts.
-template <int kCount>
-EW_HD uint32_t load_mask(const int64_t* mask, TokenRange tokens, int64_t first) {
+// Bit k says whether token k of a run counts, of which `left` are there.
+EW_HD uint32_t load_mask(const int64_t* run, int64_t left) {
   uint32_t counted = 0;
   EW_UNROLL
-  for (int k = 0; k < kCount; ++k) {
-    const int64_t token = first + k * tokens.step;
-    if (token < tokens.end && mask[token] != 0) counted |= 1u << k;
+  for (int k = 0; k < kRun; ++k) {
+    if (k < left && run[k] != 0) counted |= 1u << k;
   }
   return counted;
 }
 
-// Adds the tokens of the range to the eight columns of packet `index`. Masked tokens are not read.
+EW_HD int count_bits(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __popc(bits);
+#else
+  return __builtin_popcount(bits);
+#endif
+}
+
+// Adds the tokens of the range to the eight columns of packet `index`; returns how many there were.
+// Masked tokens are not read.
 template <class T>
-EW_HD void masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, TokenRange tokens,
+EW_HD uint64_t masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, TokenRange tokens,
                              int64_t index, float (&sums)[kPacketElements]) {
-  constexpr int kAtOnce = 4;  // independent loads under way
-  uint32_t counted = load_mask<kAtOnce>(mask, tokens, tokens.first);
-  for (int64_t first = tokens.first; first < tokens.end; first += kAtOnce * tokens.step) {
-    Packet packets[kAtOnce];
+  int64_t token = tokens.first;
+  uint32_t counted = load_mask(mask + token, tokens.end - token);
+  uint64_t total = 0;
+  EW_ROLLED
+  while (token < tokens.end) {
+    Packet packets[kRun];
+    const T* from = x + token * stride;
     EW_UNROLL
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (counted & (1u << k)) {
-        packets[k] = load_packet(x + (first + k * tokens.step) * stride, index);
-      }
+    for (int k = 0; k < kRun; ++k) {
+      if (counted & (1u << k)) packets[k] = load_packet(from + k * stride, index);
     }
-    // The mask of the next tokens arrives together with these.
-    const uint32_t next = load_mask<kAtOnce>(mask, tokens, first + kAtOnce * tokens.step);
+    token += tokens.step;
+    // The mask of the next run arrives together with these.
+    const uint32_t next = load_mask(mask + token, tokens.end - token);
     EW_UNROLL
-    for (int k = 0; k < kAtOnce; ++k) {
+    for (int k = 0; k < kRun; ++k) {
       if (counted & (1u << k)) {
         EW_UNROLL
         for (int word = 0; word < 4; ++word) {
@@ -51,31 +63,48 @@ EW_HD void masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, To
         }
       }
     }
+    total += count_bits(counted);
     counted = next;
   }
+  return total;
 }
 
 template <class T>
 EW_HD float masked_sum_element(const T* x, const int64_t* mask, int64_t stride,
                                TokenRange tokens, int64_t column) {
   float sum = 0.0f;
+  EW_ROLLED
   for (int64_t token = tokens.first; token < tokens.end; token += tokens.step) {
-    if (mask[token] != 0) sum += to_float(x[token * stride + column]);
+    EW_ROLLED
+    for (int k = 0; k < kRun; ++k) {
+      if (token + k < tokens.end && mask[token + k] != 0) {
+        sum += to_float(x[(token + k) * stride + column]);
+      }
+    }
   }
   return sum;
 }
 
-// Sums the `splits` partial sums of an item in order, divides by the token count, and normalises
-// where asked. `partial` is [splits, columns]; its first row is used as scratch.
-template <class Group>
-EW_HD void finish_pool(Group& group, float* partial, const int64_t* mask, float* y,
-                       int64_t splits, int64_t sequence, int64_t columns, bool normalize) {
-  const int64_t rank = group.rank(), size = group.size();
+EW_HD uint64_t count_tokens(const int64_t* mask, TokenRange tokens) {
   uint64_t counted = 0;
-  for (int64_t token = rank; token < sequence; token += size) counted += mask[token] != 0;
+  EW_ROLLED
+  for (int64_t token = tokens.first; token < tokens.end; token += tokens.step) {
+    counted += count_bits(load_mask(mask + token, tokens.end - token));
+  }
+  return counted;
+}
+
+// Sums the `splits` partial sums of an item in order, divides by the token count, which is the sum
+// of `counted` over the group, and normalises where asked. `partial` is [splits, columns]; its first
+// row is used as scratch and may be `y`.
+template <class Group>
+EW_HD void finish_pool(Group& group, float* partial, uint64_t counted, float* y, int64_t splits,
+                       int64_t columns, bool normalize) {
+  const int64_t rank = group.rank(), size = group.size();
   const uint64_t tokens = group.sum(counted);
   const float share = tokens == 0 ? 0.0f : 1.0f / static_cast<float>(tokens);
   float squares = 0.0f;
+  EW_ROLLED
   for (int64_t column = rank; column < columns; column += size) {
     float sum = 0.0f;
     for (int64_t split = 0; split < splits; ++split) sum += partial[split * columns + column];
@@ -86,6 +115,7 @@ EW_HD void finish_pool(Group& group, float* partial, const int64_t* mask, float*
   const float length = square_root(group.sum(squares));
   // 1e-12 is the floor of torch.nn.functional.normalize.
   const float scale = normalize ? 1.0f / (length < 1e-12f ? 1e-12f : length) : 1.0f;
+  EW_ROLLED
   for (int64_t column = rank; column < columns; column += size) {
     y[column] = partial[column] * scale;
   }

@@ -1,11 +1,14 @@
 // Tensors: x and y [batch, sequence, heads, dimension] with the given strides in elements and
 // contiguous dimensions; cosine and sine [table rows, rotary / 2], contiguous; positions
 // [batch, sequence], contiguous, each a row of the table, or null where the position is the index
-// in the sequence. rotary is even and at most dimension. y may be x. Any pointer alignment of an
-// element; any block shape (x: columns, y: heads, z: tokens) and any one-dimensional grid.
+// in the sequence. rotary is even and at most dimension. y may be x: then only the first `rotary`
+// elements of a head are read and written. Any pointer alignment of an element; any block of at most
+// 256 threads (x: columns, y: heads, z: tokens) and any one-dimensional grid.
 #include "rotary/rotary.cuh"
 
 namespace enginewright {
+
+constexpr int kRotaryThreads = 256;  // so that a thread may have the registers to hold four heads
 
 template <bool kInterleaved, class T>
 __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
@@ -16,14 +19,14 @@ __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
   const int64_t step = int64_t{gridDim.x} * blockDim.z;
   for (int64_t token = int64_t{blockIdx.x} * blockDim.z + threadIdx.z;
        token < batch * sequence; token += step) {
-    const int64_t item = divide(token, sequence);
-    const int64_t index = token - item * sequence;
-    const int64_t position = positions ? positions[token] : index;
-    rotary_token<T, kInterleaved>(
-        threadIdx.x, blockDim.x, HeadRange{threadIdx.y, heads, blockDim.y},
-        x + item * x_batch_stride + index * x_sequence_stride,
-        y + item * y_batch_stride + index * y_sequence_stride, cosine, sine, position, dimension,
-        rotary_dimension, x_head_stride, y_head_stride);
+    const auto [item, index] = token_place(token, batch, sequence);
+    const Angles angles{cosine, sine, positions ? positions + item * sequence + index : nullptr,
+                        index, rotary_dimension / 2};
+    rotary_token<T, kInterleaved>(threadIdx.x, blockDim.x,
+                                  HeadRange{threadIdx.y, heads, blockDim.y},
+                                  x + item * x_batch_stride + index * x_sequence_stride,
+                                  y + item * y_batch_stride + index * y_sequence_stride, angles,
+                                  dimension, x_head_stride, y_head_stride);
   }
 }
 
@@ -32,7 +35,7 @@ __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
 using enginewright::BFloat16;
 using enginewright::Float16;
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
     rotary_half_f16(const Float16* x, Float16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -43,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
     rotary_half_bf16(const BFloat16* x, BFloat16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -54,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
     rotary_interleaved_f16(const Float16* x, Float16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -65,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
     rotary_interleaved_bf16(const BFloat16* x, BFloat16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,

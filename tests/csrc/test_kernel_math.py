@@ -196,6 +196,16 @@ def test_swiglu(kernels, layout, dtype, threads, seed):
     assert y.gaps_untouched()
 
 
+@given(batch=st.integers(1, 20), sequence=st.integers(1, 9))
+@quick
+def test_every_token_has_its_turn(kernels, batch, sequence):
+    places = [kernels.token_place(token, batch, sequence) for token in range(batch * sequence)]
+    assert sorted(places) == [(item, index) for item in range(batch) for index in range(sequence)]
+    # Up to eight items at one index, one after the other.
+    together = min(batch, 8)
+    assert places[:together] == [(item, 0) for item in range(together)]
+
+
 def rotary_reference(x, cosine, sine, turned, interleaved):
     c, s = cosine[:, None, :], sine[:, None, :]
     y = x.copy()
@@ -210,26 +220,28 @@ def rotary_reference(x, cosine, sine, turned, interleaved):
 
 @given(
     tokens=st.integers(1, 3),
-    heads=st.integers(1, 4),
+    heads=st.integers(1, 6),
     pairs=st.one_of(st.integers(1, 40), st.sampled_from([4, 8, 16, 32])),
     rest=st.one_of(st.integers(0, 40), st.sampled_from([0, 8, 16])),
     extra=st.sampled_from([0, 1, 8, None]),
     offset=st.sampled_from([0, 3, 8]),
     interleaved=st.booleans(),
+    in_place=st.booleans(),
     dtype=dtypes,
     threads=threads,
     seed=seeds,
 )
 @settings(quick, max_examples=150)
 def test_rotary(
-    kernels, tokens, heads, pairs, rest, extra, offset, interleaved, dtype, threads, seed
+    kernels, tokens, heads, pairs, rest, extra, offset, interleaved, in_place, dtype, threads, seed
 ):
     random = np.random.default_rng(seed)
     rows, dimension = tokens * heads, 2 * pairs + rest
     if extra is None:  # aligned rows, whose last packet is not whole
         extra, offset = -dimension % 8, 8
     x = matrix(rows, dimension, extra, offset, random.standard_normal((rows, dimension)), dtype)
-    y = matrix(rows, dimension, extra, offset)
+    before = x.values(dtype).reshape(tokens, heads, dimension)
+    y = x if in_place else matrix(rows, dimension, extra, offset)
     angles = random.uniform(0, 100, (tokens, pairs))
     cosine, sine = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     kernels.rotary(
@@ -237,7 +249,6 @@ def test_rotary(
         heads, dimension, 2 * pairs, heads * x.stride, x.stride, heads * y.stride, y.stride,
         threads,
     )  # fmt: skip
-    before = x.values(dtype).reshape(tokens, heads, dimension)
     expected = rotary_reference(
         before, cosine.astype(np.float64), sine.astype(np.float64), 2 * pairs, interleaved
     )

@@ -106,12 +106,12 @@ def rotations(watched: Watched, dtype: str, heads: int, dimension: int, turned: 
     strides = (sequence * heads * dimension, heads * dimension, dimension)
     return [
         operators.rotary(
-            dtype, x, watched.output("y", np.uint16, size, offset), cosine, sine, given,
-            (batch, sequence, heads, dimension), rotary_dimension=turned, interleaved=interleaved,
-            x_strides=strides, y_strides=strides,
+            dtype, x, y, cosine, sine, given, (batch, sequence, heads, dimension),
+            rotary_dimension=turned, interleaved=interleaved, x_strides=strides, y_strides=strides,
         )
         for interleaved in (False, True)
         for given in (positions, 0)
+        for y in (watched.output("y", np.uint16, size, offset), x)
     ]  # fmt: skip
 
 
@@ -119,15 +119,17 @@ def pools(watched: Watched, dtype: str, sequence: int, columns: int, offset: int
     batch = 3
     x = watched.values(dtype, batch, sequence, columns, offset=offset)
     mask = watched.upload((watched.random.random((batch, sequence)) < 0.6).astype(np.int64))
-    splits = operators.pool_splits(batch, sequence)
-    partial = watched.output("partial", np.float32, batch * splits * columns)
-    y = watched.output("y", np.float32, batch * columns)
-    return list(
-        operators.mean_pool(
+    launches: list[Launch] = []
+    for splits in (1, 3):
+        # One split has no partial sums.
+        count = batch * splits * columns
+        partial = watched.output("partial", np.float32, count) if splits > 1 else 0
+        y = watched.output("y", np.float32, batch * columns)
+        launches += operators.mean_pool(
             dtype, x, mask, partial, y, (batch, sequence, columns), splits=splits,
             x_strides=(sequence * columns, columns), y_stride=columns, normalize=True,
-        )
-    )  # fmt: skip
+        )  # fmt: skip
+    return launches
 
 
 def samples(watched: Watched, dtype: str, rows: int, columns: int, offset: int) -> list[Launch]:
@@ -175,7 +177,7 @@ def main() -> None:
     default = os.environ.get("ENGINEWRIGHT_KERNELS", str(CHECKOUT / "dist/csrc"))
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else default)
     device = Device(0)
-    kernels = device.load(KernelPackage.read(folder))
+    kernels = device.load(KernelPackage.read_tree(folder))
     good = [run_case(device, kernels, case, seed) for seed, case in enumerate(CASES)]
     print(f"{sum(good)} of {len(good)} cases launched every kernel")
     sys.exit(0 if all(good) else 1)

@@ -1,8 +1,8 @@
 """The packaged kernels on a device, against float64 references on random data.
 
-Needs Python, torch, cuda-bindings and pytest, and the folder of a packaged `cuda_kernels` target in
-`ENGINEWRIGHT_KERNELS` (by default `dist/csrc` in the checkout). Without a device every test is
-skipped and says so.
+Needs Python, torch, cuda-bindings and pytest, and a folder with packaged `cuda_kernels` targets in
+it or below it in `ENGINEWRIGHT_KERNELS` (by default `dist/csrc` in the checkout). Without a device
+every test is skipped and says so.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ dtypes = pytest.mark.parametrize("dtype", sorted(DTYPES))
 def kernels():
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device on this host")
-    if not (FOLDER / "kernels.json").is_file():
+    if not any(FOLDER.rglob("kernels.json")):
         pytest.skip(f"no packaged kernels in {FOLDER}: package csrc:: first")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     torch.manual_seed(20)
     try:
-        return Device(torch.cuda.current_device()).load(KernelPackage.read(FOLDER))
+        return Device(torch.cuda.current_device()).load(KernelPackage.read_tree(FOLDER))
     except InputError as error:
         pytest.fail(str(error))
 
@@ -276,6 +276,39 @@ def test_rotary(
 
 
 @dtypes
+@pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
+@pytest.mark.parametrize(
+    ("batch", "heads", "dimension", "rotary"),
+    [(1, 1, 2, 2), (2, 5, 128, 64), (3, 7, 80, 32), (11, 3, 77, 64), (9, 2, 96, 24)],
+)
+def test_rotary_in_place(kernels, dtype, interleaved, batch, heads, dimension, rotary):
+    """Also more items than stand side by side, and an odd number of packets that turn."""
+    sequence = 6
+    x = random(dtype, batch, sequence, heads, dimension)
+    # What passes is not touched, whatever is in it.
+    x[..., rotary:] = float("nan")
+    before = x.clone()
+    cosine, sine = angles(sequence, rotary)
+    launch(
+        kernels,
+        operators.rotary(
+            dtype, x.data_ptr(), x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), 0,
+            (batch, sequence, heads, dimension), rotary_dimension=rotary, interleaved=interleaved,
+            x_strides=x.stride()[:3], y_strides=x.stride()[:3],
+        ),
+    )  # fmt: skip
+    positions = torch.arange(sequence, device="cuda").expand(batch, sequence)
+    turned = before[..., :rotary]
+    expected = rotary_reference(turned, cosine, sine, positions, rotary, interleaved)
+    scale = turned.double().abs().amax(-1, keepdim=True).expand_as(expected)
+    assert_close(x[..., :rotary], expected, dtype, scale)
+    assert torch.equal(
+        x[..., rotary:].contiguous().view(torch.int16),
+        before[..., rotary:].contiguous().view(torch.int16),
+    )
+
+
+@dtypes
 def test_rotary_of_transposed_heads(kernels, dtype):
     """[batch, heads, sequence, dimension] in memory, as attention wants it."""
     batch, sequence, heads, dimension = 2, 11, 4, 64
@@ -311,8 +344,9 @@ POOLS = [
 
 @dtypes
 @pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "mean"])
+@pytest.mark.parametrize("parts", ["chosen", 1, 3])
 @pytest.mark.parametrize(("batch", "sequence", "columns", "extra", "offset"), POOLS)
-def test_mean_pool(kernels, dtype, normalize, batch, sequence, columns, extra, offset):
+def test_mean_pool(kernels, dtype, normalize, parts, batch, sequence, columns, extra, offset):
     stride = columns + extra
     x = strided(dtype, batch * sequence, columns, stride, offset)
     lengths = torch.randint(1, sequence + 1, (batch, 1), device="cuda")
@@ -321,7 +355,7 @@ def test_mean_pool(kernels, dtype, normalize, batch, sequence, columns, extra, o
         mask[1] = 0
     # What a mask hides must not matter, NaN included.
     x[mask.flatten() == 0] = float("nan")
-    splits = operators.pool_splits(batch, sequence)
+    splits = operators.pool_splits(batch, sequence) if parts == "chosen" else parts
     partial = torch.full((batch, splits, columns), float("nan"), device="cuda")
     y, storage = poisoned(torch.float32, batch, columns, columns + extra)
     launch(

@@ -26,7 +26,10 @@ _RANGES = {
     "uint64": (0, 2**64 - 1),
 }
 MAX_GRID = (2**31 - 1, 65535, 65535)
-"""Blocks in x, y and z, on every device since compute capability 3.0."""
+"""Blocks in x, y and z, on every device since compute capability 3.0 (CUDA C++ Programming Guide,
+"Technical Specifications per Compute Capability")."""
+MAX_BLOCK = (1024, 1024, 64)
+"""Threads of a block in x, y and z, likewise; at most 1024 together."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,17 @@ class Launch:
                     problems.append(Problem("wrong argument", where, parameter.type, repr(value)))
             elif parameter.type not in _C_TYPES:
                 problems.append(Problem("this type cannot be passed", where, actual=parameter.type))
+        if any(not 1 <= n <= bound for n, bound in zip(self.block, MAX_BLOCK, strict=True)):
+            problems.append(
+                Problem(
+                    "wrong shape of a block",
+                    f"kernel `{kernel.name}`",
+                    f"from 1 to {MAX_BLOCK} threads",
+                    str(self.block),
+                )
+            )
         limit = kernel.max_threads or 1024
-        if not 1 <= self.threads <= limit:
+        if self.threads > limit:
             problems.append(
                 Problem(
                     "wrong number of threads in a block",

@@ -2,18 +2,22 @@
 
 Tensors are given as addresses, sizes and strides in elements, so that nothing here needs a
 framework or a device. The kernels are right for any shape of the kind that their sources state;
-the shapes chosen here are the ones that `benchmarks/kernels.py` found fast on an H200.
+the rules that choose a shape here follow what `benchmarks/kernels.py` found fast on an H200.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from enginewright.kernels.launch import MAX_GRID, Launch
+from enginewright.kernels.launch import MAX_BLOCK, MAX_GRID, Launch
 
 _PACKET = 8  # 16-bit elements of a 16-byte access
 _SUFFIXES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
 _BLOCK = 256
+_ROTARY_BLOCK = 64
+_POOL_BLOCK = 192
+_RUN = 8  # tokens that a thread of the pooling kernels takes together
 _MULTIPROCESSORS = 132
 SAMPLE_THREADS = 1024
 """Of a block that samples a row; another number draws other tokens."""
@@ -103,6 +107,23 @@ def swiglu(
     )
 
 
+def rotary_block(heads: int, dimension: int, rotary: int, in_place: bool) -> tuple[int, int, int]:
+    """Threads for the columns of a head, for heads, and for tokens.
+
+    A thread takes two packets of four heads at once. Small blocks: each waits for its positions and
+    then for its angles, and more of them are somewhere in between at any time.
+    """
+    packets = [_ceil_divide(rotary, _PACKET)]
+    if not in_place:
+        packets.append(_ceil_divide(dimension - rotary, _PACKET))
+    units = sum(_ceil_divide(count, 2) for count in packets)
+    rounds = _ceil_divide(units, 32)
+    columns = _ceil_divide(units, rounds)
+    at_once = max(1, _ROTARY_BLOCK // columns)
+    together = min(_ceil_divide(heads, 4), at_once)
+    return columns, together, min(at_once // together, MAX_BLOCK[2])
+
+
 def rotary(
     dtype: str,
     x: int,
@@ -121,25 +142,39 @@ def rotary(
 
     `positions` is 0 where the position is the index in the sequence.
     """
-    batch, sequence, heads, _ = shape
-    units = max(1, rotary_dimension // 2 // (4 if interleaved else 8))
-    lanes = min(32, 1 << (units - 1).bit_length())
-    together = max(1, min(heads, _BLOCK // lanes))
-    tokens = max(1, _BLOCK // (lanes * together))
+    batch, sequence, heads, dimension = shape
+    in_place = x == y and x_strides == y_strides
+    block = rotary_block(heads, dimension, rotary_dimension, in_place)
     layout = "interleaved" if interleaved else "half"
     return Launch(
         f"rotary_{layout}_{_SUFFIXES[dtype]}",
-        (_blocks(_ceil_divide(batch * sequence, tokens)), 1, 1),
-        (lanes, together, tokens),
+        (_blocks(_ceil_divide(batch * sequence, block[2])), 1, 1),
+        block,
         (x, y, cosine, sine, positions, *shape, rotary_dimension, *x_strides, *y_strides),
     )
 
 
 def pool_splits(batch: int, sequence: int) -> int:
     """Into how many parts the tokens of an item are cut, so that a small batch fills a device."""
-    # Enough blocks that the last ones, which leave multiprocessors idle, hardly count.
+    # Enough blocks that the last ones, which leave multiprocessors idle, hardly count. With nearly
+    # as many items as that, one launch without parts is faster than two.
+    if batch >= 12 * _MULTIPROCESSORS:
+        return 1
     wanted = _ceil_divide(16 * _MULTIPROCESSORS, batch)
     return max(1, min(wanted, _ceil_divide(sequence, 64), MAX_GRID[1]))
+
+
+def pool_block(columns: int, tokens: int) -> tuple[int, int, int]:
+    """Whole warps: threads for the columns, and for the tokens of a part of an item."""
+    packets = _ceil_divide(columns, _PACKET)
+    if packets <= 8:
+        across = 1 << (packets - 1).bit_length()
+    else:
+        whole = 8 if packets <= 64 else 32
+        across = min(_POOL_BLOCK, _ceil_divide(packets, whole) * whole)
+    step = 32 // math.gcd(across, 32)  # rows that fill whole warps
+    most = max(1, _POOL_BLOCK // across // step)
+    return across, step * min(most, _ceil_divide(_ceil_divide(tokens, _RUN), step)), 1
 
 
 def mean_pool(
@@ -155,17 +190,25 @@ def mean_pool(
     y_stride: int,
     normalize: bool,
 ) -> Sequence[Launch]:
-    """Masked mean of `x` [batch, sequence, columns] and L2 normalisation: two launches in order.
+    """Masked mean of `x` [batch, sequence, columns] and L2 normalisation: launches in order.
 
-    `partial` is float32 [batch, splits, columns]; `y` float32 [batch, columns].
+    `y` is float32 [batch, columns]. One split takes one launch and no `partial`; several take two,
+    and `partial` is float32 [batch, splits, columns].
     """
     batch, sequence, columns = shape
-    lanes = max(1, min(128, _ceil_divide(columns, _PACKET)))
-    tokens = max(1, 512 // lanes)
+    block = pool_block(columns, _ceil_divide(sequence, splits))
+    if splits == 1:
+        one = Launch(
+            f"mean_pool_{_SUFFIXES[dtype]}",
+            (_blocks(batch), 1, 1),
+            block,
+            (x, mask, y, *shape, *x_strides, y_stride, int(normalize)),
+        )
+        return (one,)
     first = Launch(
         f"masked_sum_{_SUFFIXES[dtype]}",
         (_blocks(batch), splits, 1),
-        (lanes, tokens, 1),
+        block,
         (x, mask, partial, *shape, *x_strides),
     )
     second = Launch(
@@ -191,7 +234,11 @@ def sample(
     seed: int,
     step: int,
 ) -> Launch:
-    """One token of each row of `logits`; see `csrc/sampling/sample.cuh` for the meaning."""
+    """One token of each row of `logits`; see `csrc/sampling/sample.cuh` for the meaning.
+
+    A block reads its row again for every bit of the two bounds that it searches, mostly from the
+    cache: the time is that of these searches and not of memory.
+    """
     return Launch(
         f"sample_{_SUFFIXES[dtype]}",
         (_blocks(rows), 1, 1),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.errors import InputError, Problem
+from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest, verify
 
 DESCRIPTOR = "kernels.json"
@@ -79,6 +79,34 @@ class KernelPackage:
             images[source["name"]] = tuple(_images(folder, source))
             for kernel in source["kernels"]:
                 kernels[kernel["name"]] = _kernel(kernel, source["name"])
+        return cls(kernels, images)
+
+    @classmethod
+    def read_tree(cls, folder: Path) -> KernelPackage:
+        """Read every descriptor in `folder` and below it as one package.
+
+        Raise `InputError` where there is none, and for kernels that two of them have.
+        """
+        found = sorted(folder.rglob(DESCRIPTOR)) or [folder / DESCRIPTOR]
+        kernels: dict[str, PackagedKernel] = {}
+        images: dict[str, tuple[Image, ...]] = {}
+        problems = []
+        for path in found:
+            package = cls.read(path.parent)
+            place = path.parent.relative_to(folder)
+            images |= {str(place / source): listed for source, listed in package.images.items()}
+            for name, kernel in package.kernels.items():
+                if name in kernels:
+                    problems.append(
+                        Problem(
+                            "two packages have a kernel of this name",
+                            f"kernel `{name}` in {path}",
+                            actual=f"also from `{kernels[name].source}`",
+                            fix="Remove the outdated folder, or load one folder alone.",
+                        )
+                    )
+                kernels[name] = replace(kernel, source=str(place / kernel.source))
+        raise_if_any(problems)
         return cls(kernels, images)
 
     def kernel(self, name: str) -> PackagedKernel:

@@ -43,6 +43,8 @@ def test_a_launch_that_fits():
         (launch(arguments=(-1, 1, 0, 2.0)), "wrong argument"),
         (launch(block=(257, 1, 1)), "wrong number of threads in a block"),
         (launch(block=(16, 17, 1)), "wrong number of threads in a block"),
+        (launch(block=(1, 1, 65)), "wrong shape of a block"),
+        (launch(block=(0, 1, 1)), "wrong shape of a block"),
         (launch(grid=(0, 1, 1)), "wrong number of blocks"),
         (launch(grid=(1, 65536, 1)), "wrong number of blocks"),
     ],

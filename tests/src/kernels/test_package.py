@@ -8,7 +8,8 @@ from enginewright.hashing import FileDigest
 from enginewright.kernels.package import Image, KernelPackage, KernelParameter, PackagedKernel
 
 
-def write_package(folder, **changes):
+def write_package(folder, name="scale", **changes):
+    folder.mkdir(exist_ok=True)
     (folder / "scale.sm_90.cubin").write_bytes(b"machine code")
     (folder / "scale.compute_90.ptx").write_bytes(b"portable code")
 
@@ -17,7 +18,7 @@ def write_package(folder, **changes):
         return {"file": name, "sha256": digest.sha256, "size": digest.size, **more}
 
     kernel = {
-        "name": "scale",
+        "name": name,
         "parameters": [
             {"name": "x", "type": "pointer", "element": "float16", "writable": True},
             {"name": "count", "type": "int64"},
@@ -83,3 +84,28 @@ def test_a_descriptor_of_another_format(tmp_path):
     with pytest.raises(InputError) as caught:
         KernelPackage.read(write_package(tmp_path, format=2))
     assert caught.value.problems[0].actual == "format 2"
+
+
+def test_a_tree_of_packages(tmp_path):
+    write_package(tmp_path / "first", "scale")
+    write_package(tmp_path / "second", "shift")
+    package = KernelPackage.read_tree(tmp_path)
+    assert {name: kernel.source for name, kernel in package.kernels.items()} == {
+        "scale": "first/scale",
+        "shift": "second/scale",
+    }
+    assert package.images["second/scale"][0].path == tmp_path / "second/scale.sm_90.cubin"
+
+
+def test_a_tree_with_a_kernel_twice(tmp_path):
+    write_package(tmp_path)
+    write_package(tmp_path / "second")
+    with pytest.raises(InputError, match="two packages have a kernel of this name") as caught:
+        KernelPackage.read_tree(tmp_path)
+    (problem,) = caught.value.problems
+    assert problem.actual == "also from `scale`"
+
+
+def test_a_tree_without_a_descriptor(tmp_path):
+    with pytest.raises(InputError, match="no descriptor of kernels"):
+        KernelPackage.read_tree(tmp_path)
