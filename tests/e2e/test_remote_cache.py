@@ -79,6 +79,6 @@ def test_the_second_machine_downloads_no_wheel(builds: Builds) -> None:
     assert builds.other.largest_stored_file() < LARGEST_WHEEL
     assert builds.other.caches is not None
     assert sorted(path.name for path in builds.other.caches.iterdir()) == [
-        "enginewright_index",
+        "enginewright_downloads",
         "enginewright_python",
     ]

@@ -21,7 +21,10 @@ from pants.option.global_options import GlobalOptions
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
-CACHE = FrozenDict({"enginewright_index": ".index"})
+CACHE = FrozenDict({"enginewright_downloads": ".index"})
+
+# In one step: other checkouts on this host share the cache, and may be reading.
+_WRITE = 'printf %s "$1" > ".index/settings.$$" && mv ".index/settings.$$" .index/settings.sh'
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ async def write_package_index_settings(
     await Get(
         ProcessResult,
         Process(
-            ["/bin/sh", "-c", 'printf %s "$1" > .index/settings.sh', "sh", text],
+            ["/bin/sh", "-c", _WRITE, "sh", text],
             description="Write package index settings",
             level=LogLevel.DEBUG,
             append_only_caches=CACHE,
