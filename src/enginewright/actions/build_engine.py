@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.engine import deterministic_process
 from enginewright.engine.builder import build
 from enginewright.engine.options import BuildRequest
 from enginewright.onnx_files import find_model
@@ -27,4 +28,5 @@ def run(request: ActionRequest, outputs: Path) -> Result:
 
 
 if __name__ == "__main__":
+    deterministic_process.enter()
     main(run)

@@ -15,14 +15,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.engine import libraries, profile_resolution
+from enginewright.engine import (
+    deterministic_process,
+    libraries,
+    profile_resolution,
+    reproducibility,
+)
 from enginewright.engine.builder_config import (
     add_profile,
     check_compute_capabilities,
     configure,
 )
 from enginewright.engine.builder_log import BuilderLog
-from enginewright.engine.network import ParsedNetwork, parse
+from enginewright.engine.network import ParsedNetwork, joins_dynamic_axes, parse
 from enginewright.engine.onnx_signature import OnnxSignature
 from enginewright.engine.optimization_profile import OptimizationProfile
 from enginewright.engine.options import BuildOptions, BuildRequest, Toolchain
@@ -46,6 +51,8 @@ class BuiltEngine:
     libraries: Mapping[str, str]
     """File name -> sha256 of the shared libraries that made the plan."""
     warnings: tuple[str, ...]
+    reproducibility: str
+    """One of `reproducibility.TIERS`."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -62,6 +69,7 @@ class BuiltEngine:
             },
             "libraries": dict(self.libraries),
             "warnings": list(self.warnings),
+            "reproducibility": self.reproducibility,
         }
 
 
@@ -72,6 +80,7 @@ class _Serialized:
     tensors: tuple[EngineTensor, ...]
     profiles: tuple[OptimizationProfile, ...]
     warnings: tuple[str, ...]
+    joins_dynamic_axes: bool
 
 
 def build(
@@ -79,38 +88,39 @@ def build(
 ) -> BuiltEngine:
     """Build the engine of `model` into the file `plan`.
 
-    `verify_inputs` raises `InputError` when the files at hand are not the promised ones; like the
-    hashes of the libraries, it is worked out while the builder runs. Raises `InputError` for that,
-    for every user mistake, for a library other than the toolchain's, and for what the builder
-    refuses; then there is no plan.
+    `verify_inputs` raises `InputError` when the files at hand are not the promised ones. Raises
+    `InputError` for that, for every user mistake, for a library other than the toolchain's, and
+    for what the builder refuses; then there is no plan.
+
+    Nothing runs beside the builder (see `deterministic_process`).
     """
     toolchain = request.toolchain
     trt = toolchain.product.load()
+    verify_inputs()
+    serialized = deterministic_process.call_in_fresh_thread(lambda: _serialize(trt, request, model))
+    # Every library that took part is mapped now; some may have come during the build.
+    loaded = libraries.list_libraries(toolchain.product)
+    raise_if_any(libraries.compare(toolchain.libraries, loaded))
+    view = memoryview(serialized.memory)
     with ThreadPoolExecutor(max_workers=1) as pool:
-        verified = pool.submit(verify_inputs)
-        listed = pool.submit(libraries.list_libraries, toolchain.product)
-        try:
-            serialized = _serialize(trt, request, model)
-        except InputError:
-            verified.result()  # what the builder made of a damaged file is no news
-            raise
-        verified.result()
-        # Every library that took part is mapped now; some may have come during the build.
-        loaded = libraries.list_libraries(toolchain.product, known=listed.result())
-        raise_if_any(libraries.compare(toolchain.libraries, loaded))
-        view = memoryview(serialized.memory)
         digest = pool.submit(lambda: hashlib.sha256(view).hexdigest())
         plan.write_bytes(view)
-        return BuiltEngine(
-            FileDigest(digest.result(), view.nbytes),
-            toolchain.product.name,
-            libraries.loaded_version(toolchain.product),
+        sha256 = digest.result()
+    return BuiltEngine(
+        FileDigest(sha256, view.nbytes),
+        toolchain.product.name,
+        libraries.loaded_version(toolchain.product),
+        serialized.tensors,
+        serialized.profiles,
+        request.options,
+        loaded,
+        serialized.warnings,
+        reproducibility.of_plan(
             serialized.tensors,
-            serialized.profiles,
-            request.options,
-            loaded,
-            serialized.warnings,
-        )
+            fixed_layout=deterministic_process.is_entered(),
+            joins_dynamic_axes=serialized.joins_dynamic_axes,
+        ),
+    )
 
 
 def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
@@ -133,7 +143,9 @@ def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
     memory = builder.build_serialized_network(parsed.network, config)
     if memory is None or log.errors:
         _refuse(log, "the builder gave no plan and no message")
-    return _Serialized(memory, parsed.tensors(), profiles, log.warnings)
+    return _Serialized(
+        memory, parsed.tensors(), profiles, log.warnings, joins_dynamic_axes(trt, parsed.network)
+    )
 
 
 def check_version(toolchain: Toolchain) -> list[Problem]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.engine import reproducibility
 from enginewright.engine.document import Document
 from enginewright.engine.optimization_profile import OptimizationProfile
 from enginewright.engine.tensor import EngineTensor
@@ -16,7 +17,6 @@ from enginewright.hashing import FileDigest
 
 FORMAT = 1
 PLAN_NAME = "engine.plan"
-REPRODUCIBILITY_TIERS = ("bit-identical", "tactic-replayed", "validated within tolerance")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Manifest:
     size_estimate: Mapping[str, Any] | None
     warnings: tuple[str, ...]
     reproducibility: str
-    """One of `REPRODUCIBILITY_TIERS`."""
+    """One of `reproducibility.TIERS`."""
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
@@ -86,8 +86,8 @@ class Manifest:
             document.note("format", f"{FORMAT}", document.value.get("format"))
         product = document.child("product")
         tier = document.text("reproducibility")
-        if tier not in REPRODUCIBILITY_TIERS:
-            document.note("reproducibility", "one of " + ", ".join(REPRODUCIBILITY_TIERS), tier)
+        if tier not in reproducibility.TIERS:
+            document.note("reproducibility", "one of " + ", ".join(reproducibility.TIERS), tier)
         files = document.child("files")
         return cls(
             name=document.text("name"),

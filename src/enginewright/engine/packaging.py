@@ -13,7 +13,6 @@ from enginewright.errors import Problem, raise_if_any
 
 _KNOWN = {
     "name", "task", "files", "inputs", "toolchain", "plugins", "kernels", "size_estimate",
-    "reproducibility",
 }  # fmt: skip
 
 
@@ -59,7 +58,7 @@ def describe(build: Mapping[str, Any], parameters: Mapping[str, Any]) -> Manifes
         inputs=wanted.children("inputs", BuildInput.from_document),
         size_estimate=parameters.get("size_estimate"),
         warnings=built.texts("warnings"),
-        reproducibility=str(parameters.get("reproducibility", "bit-identical")),
+        reproducibility=built.text("reproducibility"),
     )
     raise_if_any([*problems, *manifest.contradictions("engine.json")])
     return manifest

@@ -34,6 +34,7 @@ BUILD: dict[str, Any] = {
     "options": {},
     "libraries": {},
     "warnings": [],
+    "reproducibility": "bit-identical",
 }
 
 

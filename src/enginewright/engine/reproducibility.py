@@ -1,0 +1,28 @@
+"""How far a second build of an engine gives the same thing: the tiers, and that of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from enginewright.engine.tensor import EngineTensor
+
+BIT_IDENTICAL = "bit-identical"
+FUNCTIONALLY_EQUAL = "functionally equal, bytes may differ"
+"""The same kernels and weights; the plan's numbering of dynamic axes may differ."""
+TIERS = (BIT_IDENTICAL, FUNCTIONALLY_EQUAL, "tactic-replayed", "validated within tolerance")
+
+
+def of_plan(
+    tensors: Iterable[EngineTensor], *, fixed_layout: bool, joins_dynamic_axes: bool
+) -> str:
+    """The tier of a plan of TensorRT for RTX with these inputs and outputs.
+
+    The builder (seen with 1.7.1.116) numbers dynamic axes as the addresses of the heap fall.
+    `fixed_layout`: whether it ran in a process that `deterministic_process` made; elsewhere even
+    graphs of one operator gave plans that differ. `joins_dynamic_axes`: whether the graph
+    concatenates along a dynamic axis, as a KV cache does; the layout is not fixed enough for
+    models of several layers of that kind.
+    """
+    if not any(not isinstance(dim, int) for tensor in tensors for dim in tensor.shape):
+        return BIT_IDENTICAL
+    return BIT_IDENTICAL if fixed_layout and not joins_dynamic_axes else FUNCTIONALLY_EQUAL
