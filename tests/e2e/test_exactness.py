@@ -339,7 +339,9 @@ def test_another_environment_runs_nothing(workspace: Workspace, first: Run, tmp_
     variables = {
         **os.environ,
         "HOME": str(tmp_path),
+        # Where the results and the Pythons are, as an administrator would tell.
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(home / ".cache")),
+        "PYENV_ROOT": os.environ.get("PYENV_ROOT", str(home / ".pyenv")),
         "USER": "somebody",
         "LOGNAME": "somebody",
         "LANG": "C",
