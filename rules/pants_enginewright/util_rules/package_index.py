@@ -75,6 +75,7 @@ async def write_package_index_settings(
             description="Write package index settings",
             level=LogLevel.DEBUG,
             append_only_caches=CACHE,
+            env={"PATH": "/usr/bin:/bin"},
             cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
         ),
     )
