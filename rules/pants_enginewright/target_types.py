@@ -28,6 +28,7 @@ from pants_enginewright.fields import (
 )
 from pants_enginewright.owned_files import OwnedFilesField
 
+PLUGINS = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
 COMPUTE_CAPABILITY = re.compile(r"[1-9]\d*\.\d[a-z]?")
 
 
@@ -248,8 +249,7 @@ class LogitsField(ChoiceField):
 class PluginsField(ListField):
     alias = "plugins"
     default = ()
-    choices = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
-    accepts = staticmethod(lambda item: item in PluginsField.choices)
+    accepts = staticmethod(lambda item: item in PLUGINS)
     expected = "a list of 'add_rms_norm', 'rms_norm', 'rotary', 'swiglu'"
     help = (
         "Operators of our own that replace matching subgraphs, found by structure. A product that "

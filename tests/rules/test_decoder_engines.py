@@ -13,7 +13,6 @@ from pants_enginewright.target_types import OnnxruntimeEngineTarget, QuantizedMo
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.build_file import problems_of
 from pants_enginewright.util_rules.checkpoint import Checkpoint
-from pants_enginewright.util_rules.engine import reproducibility_of
 from pants_enginewright.util_rules.files import File, Files
 from pants_enginewright.util_rules.onnx_model import OnnxModel
 from pants_enginewright.util_rules.onnxruntime_engine import plan_files, plan_onnxruntime_build
@@ -158,15 +157,3 @@ def test_files_of_a_package_for_onnxruntime() -> None:
         "tokenizer.json": "d",
         "model.onnx": "f",
     }
-
-
-@pytest.mark.parametrize(
-    ("task", "tier"),
-    [
-        ("text-generation", "bit-identical"),
-        ("feature-extraction", "bit-identical"),
-        ("text-generation-with-past", "validated within tolerance"),
-    ],
-)
-def test_tier_of_a_plan(task: str, tier: str) -> None:
-    assert reproducibility_of(task) == tier

@@ -259,16 +259,6 @@ def plan_inputs(
     ]
 
 
-def reproducibility_of(task: str) -> str:
-    """The tier that `engine.json` states.
-
-    TensorRT for RTX 1.7.1 numbers the dynamic sizes of a KV cache in another order each time: two
-    plans of the same graph differ in some dozens of bytes. Without a cache they are equal.
-    """
-    with_past = task == "text-generation-with-past"
-    return "validated within tolerance" if with_past else "bit-identical"
-
-
 @rule(desc="Describe an engine package")
 async def package_engine_files(request: PackageEngine) -> PackagedEngine:
     exporter, builder = await MultiGet(
@@ -302,7 +292,6 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
                 "plugins": request.model.plugins(),
                 "kernels": [kernel.described() for kernel in request.kernels],
                 "size_estimate": request.estimate.parsed(),
-                "reproducibility": reproducibility_of(request.model.task),
             },
         ),
     )
