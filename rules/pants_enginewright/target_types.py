@@ -249,12 +249,15 @@ class LogitsField(ChoiceField):
 class PluginsField(ListField):
     alias = "plugins"
     default = ()
-    accepts = staticmethod(lambda item: item in PLUGINS)
-    expected = "a list of 'add_rms_norm', 'rms_norm', 'rotary', 'swiglu'"
+    expected = "a list of " + ", ".join(map(repr, PLUGINS))
     help = (
         "Operators of our own that replace matching subgraphs, found by structure. A product that "
         "loads no plugins takes their meaning instead, which comes with them; engine.json says so."
     )
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return item in PLUGINS
 
 
 class OnnxModelTarget(Target):

@@ -67,7 +67,7 @@ async def find_interpreter_version(
     request: InterpreterRequest, environment: EnvironmentTarget
 ) -> Interpreter:
     """The first of that version in the environment that the process will run in."""
-    places = SYSTEM_FOLDERS
+    places: Tuple[str, ...] = SYSTEM_FOLDERS
     if is_local(environment):
         bootstrap = await Get(PythonBootstrap)
         places = tuple(dict.fromkeys((*bootstrap.interpreter_search_paths, *SYSTEM_FOLDERS)))
