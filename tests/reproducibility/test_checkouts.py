@@ -21,7 +21,7 @@ PLANS = ("engines/qwen3_fp16/engine.plan", "engines/minilm_fp16/engine.plan")
 
 def checkout(root: Path) -> Workspace:
     root.mkdir(parents=True)
-    for name in (*COPIED, "models", "engines"):
+    for name in (*COPIED, "csrc", "models", "engines"):
         copy(TREE / name, root / name)
     return Workspace(root)
 
