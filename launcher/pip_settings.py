@@ -31,7 +31,13 @@ _TRANSPORT = (
 )
 _SECTIONS = ("global", "install", ":env:")  # in pip's own order: the later wins
 _TRUE = ("1", "true", "t", "yes", "y", "on")
-_DEFAULT_INDEX = "https://pypi.org/simple/"
+
+
+def default_index():
+    """The index that pip takes where nobody names one."""
+    from pip._internal.models.index import PyPI
+
+    return PyPI.simple_url
 
 
 def parse_pip_settings(listing):
@@ -71,9 +77,8 @@ def pants_environment(settings, environment):
         options["PANTS_PYTHON_REPOS_INDEXES"] = "[]"
     elif "index-url" in settings or "extra-index-url" in settings:
         extra = settings.get("extra-index-url", "").split()
-        options["PANTS_PYTHON_REPOS_INDEXES"] = repr(
-            [settings.get("index-url", _DEFAULT_INDEX), *extra]
-        )
+        main = settings.get("index-url") or default_index()
+        options["PANTS_PYTHON_REPOS_INDEXES"] = repr([main, *extra])
     links = [address(link) for link in settings.get("find-links", "").split()]
     if any(links):
         options["PANTS_PYTHON_REPOS_FIND_LINKS"] = repr([link for link in links if link])
