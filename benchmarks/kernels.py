@@ -1,6 +1,9 @@
 """Bandwidth of the packaged kernels beside a device-to-device copy and torch.
 
     python benchmarks/kernels.py [--kernels dist/csrc] [--json FILE] [--sweep] [--no-compile]
+    python benchmarks/kernels.py --markdown FILE
+
+The second form needs no device: it prints the table of docs/kernels.md from a FILE of the first.
 
 Each kernel moves data several times the size of the L2 cache, on random values. Its bandwidth is
 the fewest bytes that the operation must move (each input read once, each output written once) over
@@ -17,12 +20,15 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 import torch.nn.functional as functional
@@ -204,7 +210,7 @@ def mean_pool_case(dtype: torch.dtype, batch: int, sequence: int, columns: int) 
     xs = [random(dtype, batch, sequence, columns) for _ in range(SETS)]
     mask = torch.ones(batch, sequence, device="cuda", dtype=torch.int64)
     chosen = operators.pool_splits(batch, sequence)
-    choices = sorted({1, 2, 4, chosen // 2, chosen, 2 * chosen} - {0})
+    choices = sorted({1, 2, 4, chosen // 2, chosen, chosen * 3 // 2, 2 * chosen} - {0})
     sums = torch.empty(batch, max(choices), columns, device="cuda")
     y = torch.empty(batch, columns, device="cuda")
 
@@ -415,6 +421,50 @@ def verdict(entry: dict[str, object]) -> str:
     return "good" if entry["of_copy"] >= WANTED else "SLOW"  # type: ignore[operator]
 
 
+def driver_version() -> str | None:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    command = [program, "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The card, the versions, and a table of a report's results."""
+
+    def ms(value: object) -> str:
+        return f"{value:.3f}" if isinstance(value, float) else str(value or "-")
+
+    versions = [f"{name} {report[name]}" for name in ("driver", "cuda", "torch", "python")
+                if report[name]]  # fmt: skip
+    lines = [
+        f"{report['device']}, compute capability {report['compute_capability']}, "
+        f"{report['multiprocessors']} multiprocessors, L2 {report['l2_bytes'] / 2**20:.0f} MiB; "
+        + ", ".join(versions) + ".",
+        "",
+        "| kernel | dtype | shape | MB | GB/s | copy GB/s | share | ms | eager ms | compiled ms |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for entry in report["results"]:
+        share = f"{entry['of_copy']:.1%}"
+        if not entry["bound_by_memory"]:
+            share = "not memory"
+        elif entry["of_copy"] < WANTED:
+            share = f"**{share}**"
+        lines.append(
+            f"| {entry['kernel']} | {entry['dtype']} | {entry['shape']} | "
+            f"{entry['bytes'] / 1e6:.0f} | {entry['kernel_gb_s']:.0f} | {entry['copy_gb_s']:.0f} | "
+            f"{share} | {ms(entry['kernel_ms'])} | {ms(entry['eager_ms'])} | "
+            f"{ms(entry['compiled_ms'])} |"
+        )
+    bound = [entry for entry in report["results"] if entry["bound_by_memory"]]
+    good = sum(entry["of_copy"] >= WANTED for entry in bound)
+    lines += ["", f"{good} of {len(bound)} cases bound by memory reach {WANTED:.0%} of the copy"
+                  + (", the others in bold." if good < len(bound) else ".")]  # fmt: skip
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=Path, default=Path("dist/csrc"))
@@ -425,18 +475,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[""], help="kernels that begin so")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--dtypes", nargs="+", default=["float16", "bfloat16"])
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="print FILE as a table")
     arguments = parser.parse_args()
+    if arguments.markdown:
+        print(markdown(json.loads(arguments.markdown.read_text())))
+        return
     torch.manual_seed(7)
     torch.zeros(1, device="cuda")
     kernels = Device(torch.cuda.current_device()).load(KernelPackage.read_tree(arguments.kernels))
     properties = torch.cuda.get_device_properties(0)
-    driver = torch.cuda.driver_version() if hasattr(torch.cuda, "driver_version") else None
     report: dict[str, object] = {
         "device": properties.name,
         "compute_capability": f"{properties.major}.{properties.minor}",
         "multiprocessors": properties.multi_processor_count,
         "l2_bytes": properties.L2_cache_size,
-        "driver": driver,
+        "driver": driver_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "python": platform.python_version(),

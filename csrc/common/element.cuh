@@ -12,11 +12,13 @@
 #include <cuda_fp16.h>
 #define EW_HD __host__ __device__ __forceinline__
 #define EW_UNROLL _Pragma("unroll")
+#define EW_UNROLL_BY_EIGHT _Pragma("unroll 8")
 #define EW_ROLLED _Pragma("unroll 1")
 #else
 #include <cmath>
 #define EW_HD inline
 #define EW_UNROLL
+#define EW_UNROLL_BY_EIGHT
 #define EW_ROLLED
 #endif
 
@@ -174,6 +176,18 @@ template <class T>
 EW_HD Packet load_packet(const T* elements, int64_t index) {
   static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
   return reinterpret_cast<const Packet*>(elements)[index];
+}
+
+// What nobody reads again need not stay in a cache.
+template <class T>
+EW_HD Packet load_packet_once(const T* elements) {
+#if defined(__CUDA_ARCH__)
+  static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
+  const uint4 words = __ldcs(reinterpret_cast<const uint4*>(elements));
+  return Packet{{words.x, words.y, words.z, words.w}};
+#else
+  return load_packet(elements, 0);
+#endif
 }
 
 template <class T>

@@ -4,10 +4,10 @@
 // alignment of an element.
 //
 // mean_pool_*: any one-dimensional grid; a block of whole warps, x for columns and y for tokens, of
-// at most 224 threads.
+// at most 320 threads.
 //
 // masked_sum_*: the sums alone, to partial, float32 [batch, splits, columns]. The grid is
-// (any, splits), the block as above but of any number of threads.
+// (any, splits), the block as above.
 //
 // finish_mean_pool: the rest, from partial, which is used as scratch. Any one-dimensional grid, a
 // block of `BlockRowGroup` with one row.
@@ -16,17 +16,28 @@
 
 namespace enginewright {
 
-constexpr int kPoolThreads = 224;
+// With kPoolBlocks at most 96 registers a thread: room for eight tokens of it, and for 20 warps on a
+// multiprocessor.
+constexpr int kPoolThreads = 320;
+constexpr int kPoolBlocks = 2;
+
+// The sums alone need fewer registers: 75 for compute capability 9.0, and so 24 warps, where the
+// compiler is not told a bound. For 8.6 and 8.9 it then spills.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
+#define EW_SUM_BOUNDS __launch_bounds__(enginewright::kPoolThreads, enginewright::kPoolBlocks)
+#else
+#define EW_SUM_BOUNDS __launch_bounds__(enginewright::kPoolThreads)
+#endif
 
 // Writes the sums of the tokens that the rows of the block have together to `to`; returns the number
 // of this row's tokens. All threads may read `to` afterwards.
 template <class T>
-__device__ uint64_t block_sum(const T* from, const int64_t* mask, int64_t stride,
+__device__ uint32_t block_sum(const T* from, const int64_t* mask, int64_t stride,
                               TokenRange tokens, int64_t columns, float* to) {
   __shared__ float shared[kPoolThreads * kPacketElements];
   const bool aligned = is_packet_aligned(from) && stride % kPacketElements == 0;
   const int64_t packets = aligned ? columns / kPacketElements : 0;
-  uint64_t counted = 0;
+  uint32_t counted = 0;
   EW_ROLLED
   for (int64_t first = 0; first < packets; first += blockDim.x) {
     const int64_t index = first + threadIdx.x;
@@ -64,7 +75,7 @@ __device__ uint64_t block_sum(const T* from, const int64_t* mask, int64_t stride
     }
     __syncthreads();
   }
-  return packets > 0 ? counted : count_tokens(mask, tokens);
+  return packets > 0 ? counted : static_cast<uint32_t>(count_tokens(mask, tokens));
 }
 
 template <class T>
@@ -90,12 +101,12 @@ __device__ void mean_pool(const T* x, const int64_t* mask, float* y, int64_t bat
   BlockGroup group(scratch);
   for (int64_t item = blockIdx.x; item < batch; item += gridDim.x) {
     float* to = y + item * y_stride;
-    const uint64_t counted =
+    const uint32_t counted =
         block_sum(x + item * batch_stride, mask + item * sequence, sequence_stride,
                   TokenRange{threadIdx.y * kRun, sequence, int64_t{blockDim.y} * kRun},
                   columns, to);
     // The threads of a row have the same tokens: one speaks for all.
-    finish_pool(group, to, threadIdx.x == 0 ? counted : 0, to, 1, columns, normalize);
+    finish_pool(group, to, uint64_t{threadIdx.x == 0 ? counted : 0u}, to, 1, columns, normalize);
   }
 }
 
@@ -104,7 +115,7 @@ __device__ void mean_pool(const T* x, const int64_t* mask, float* y, int64_t bat
 using enginewright::BFloat16;
 using enginewright::Float16;
 
-extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, enginewright::kPoolBlocks)
     mean_pool_f16(const Float16* x, const int64_t* mask, float* y, int64_t batch, int64_t sequence,
                   int64_t columns, int64_t batch_stride, int64_t sequence_stride,
                   int64_t y_stride, int32_t normalize) {
@@ -112,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
                           y_stride, normalize != 0);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, enginewright::kPoolBlocks)
     mean_pool_bf16(const BFloat16* x, const int64_t* mask, float* y, int64_t batch, int64_t sequence,
                   int64_t columns, int64_t batch_stride, int64_t sequence_stride,
                   int64_t y_stride, int32_t normalize) {
@@ -120,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, 2)
                           y_stride, normalize != 0);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads)
+extern "C" __global__ void EW_SUM_BOUNDS
     masked_sum_f16(const Float16* x, const int64_t* mask, float* partial, int64_t batch,
                    int64_t sequence, int64_t columns, int64_t batch_stride,
                    int64_t sequence_stride) {
@@ -128,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads)
                            sequence_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads)
+extern "C" __global__ void EW_SUM_BOUNDS
     masked_sum_bf16(const BFloat16* x, const int64_t* mask, float* partial, int64_t batch,
                     int64_t sequence, int64_t columns, int64_t batch_stride,
                     int64_t sequence_stride) {

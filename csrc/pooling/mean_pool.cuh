@@ -17,10 +17,11 @@ struct TokenRange {
 
 // Bit k says whether token k of a run counts, of which `left` are there.
 EW_HD uint32_t load_mask(const int64_t* run, int64_t left) {
+  const int there = left < kRun ? static_cast<int>(left) : kRun;
   uint32_t counted = 0;
   EW_UNROLL
   for (int k = 0; k < kRun; ++k) {
-    if (k < left && run[k] != 0) counted |= 1u << k;
+    if (k < there && run[k] != 0) counted |= 1u << k;
   }
   return counted;
 }
@@ -36,22 +37,25 @@ EW_HD int count_bits(uint32_t bits) {
 // Adds the tokens of the range to the eight columns of packet `index`; returns how many there were.
 // Masked tokens are not read.
 template <class T>
-EW_HD uint64_t masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, TokenRange tokens,
+EW_HD uint32_t masked_sum_packet(const T* x, const int64_t* mask, int64_t stride, TokenRange tokens,
                              int64_t index, float (&sums)[kPacketElements]) {
-  int64_t token = tokens.first;
-  uint32_t counted = load_mask(mask + token, tokens.end - token);
-  uint64_t total = 0;
+  const T* from = x + tokens.first * stride + index * kPacketElements;
+  const int64_t* run = mask + tokens.first;
+  int64_t left = tokens.end - tokens.first;
+  uint32_t counted = load_mask(run, left);
+  uint32_t total = 0;  // of one thread: a mask of 2^32 tokens takes 32 GiB
   EW_ROLLED
-  while (token < tokens.end) {
+  while (left > 0) {
     Packet packets[kRun];
-    const T* from = x + token * stride;
     EW_UNROLL
     for (int k = 0; k < kRun; ++k) {
-      if (counted & (1u << k)) packets[k] = load_packet(from + k * stride, index);
+      if (counted & (1u << k)) packets[k] = load_packet_once(from + k * stride);
     }
-    token += tokens.step;
+    from += tokens.step * stride;
+    run += tokens.step;
+    left -= tokens.step;
     // The mask of the next run arrives together with these.
-    const uint32_t next = load_mask(mask + token, tokens.end - token);
+    const uint32_t next = load_mask(run, left);
     EW_UNROLL
     for (int k = 0; k < kRun; ++k) {
       if (counted & (1u << k)) {
@@ -107,6 +111,7 @@ EW_HD void finish_pool(Group& group, float* partial, uint64_t counted, float* y,
   EW_ROLLED
   for (int64_t column = rank; column < columns; column += size) {
     float sum = 0.0f;
+    EW_UNROLL_BY_EIGHT
     for (int64_t split = 0; split < splits; ++split) sum += partial[split * columns + column];
     const float mean = sum * share;
     partial[column] = mean;

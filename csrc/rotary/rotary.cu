@@ -3,12 +3,15 @@
 // [batch, sequence], contiguous, each a row of the table, or null where the position is the index
 // in the sequence. rotary is even and at most dimension. y may be x: then only the first `rotary`
 // elements of a head are read and written. Any pointer alignment of an element; any block of at most
-// 256 threads (x: columns, y: heads, z: tokens) and any one-dimensional grid.
+// 320 threads (x: columns, y: heads, z: tokens) and any one-dimensional grid.
 #include "rotary/rotary.cuh"
 
 namespace enginewright {
 
-constexpr int kRotaryThreads = 256;  // so that a thread may have the registers to hold four heads
+// At most 96 registers a thread: room for four heads of it, and for 20 warps on a multiprocessor.
+// One register more would leave room for 16.
+constexpr int kRotaryThreads = 320;
+constexpr int kRotaryBlocks = 2;
 
 template <bool kInterleaved, class T>
 __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
@@ -35,7 +38,8 @@ __device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
 using enginewright::BFloat16;
 using enginewright::Float16;
 
-extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
     rotary_half_f16(const Float16* x, Float16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -46,7 +50,8 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
     rotary_half_bf16(const BFloat16* x, BFloat16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -57,7 +62,8 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
     rotary_interleaved_f16(const Float16* x, Float16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
@@ -68,7 +74,8 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
-extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads)
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
     rotary_interleaved_bf16(const BFloat16* x, BFloat16* y, const float* cosine, const float* sine,
         const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,

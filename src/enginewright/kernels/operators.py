@@ -157,15 +157,20 @@ def rotary(
 def pool_splits(batch: int, sequence: int) -> int:
     """Into how many parts the tokens of an item are cut, so that a small batch fills a device."""
     # Enough blocks that the last ones, which leave multiprocessors idle, hardly count. With nearly
-    # as many items as that, one launch without parts is faster than two.
+    # as many items as that, short ones are faster in one launch without parts than in two; a long
+    # item keeps its block busy for long, and the last blocks count more.
     if batch >= 12 * _MULTIPROCESSORS:
-        return 1
+        return 1 if sequence <= 256 else 2
     wanted = _ceil_divide(16 * _MULTIPROCESSORS, batch)
     return max(1, min(wanted, _ceil_divide(sequence, 64), MAX_GRID[1]))
 
 
-def pool_block(columns: int, tokens: int) -> tuple[int, int, int]:
-    """Whole warps: threads for the columns, and for the tokens of a part of an item."""
+def pool_block(columns: int, tokens: int, parts: int) -> tuple[int, int, int]:
+    """Whole warps: threads for the columns, and for the tokens of each of `parts` parts of items.
+
+    Where the parts fill a device, small blocks: more of them are at their sums, and fewer wait for
+    the threads that add up their last ones.
+    """
     packets = _ceil_divide(columns, _PACKET)
     if packets <= 8:
         across = 1 << (packets - 1).bit_length()
@@ -173,8 +178,14 @@ def pool_block(columns: int, tokens: int) -> tuple[int, int, int]:
         whole = 8 if packets <= 64 else 32
         across = min(_POOL_BLOCK, _ceil_divide(packets, whole) * whole)
     step = 32 // math.gcd(across, 32)  # rows that fill whole warps
-    most = max(1, _POOL_BLOCK // across // step)
+    threads = _POOL_BLOCK // 2 if parts >= 8 * _MULTIPROCESSORS else _POOL_BLOCK
+    most = max(1, threads // across // step)
     return across, step * min(most, _ceil_divide(_ceil_divide(tokens, _RUN), step)), 1
+
+
+def finish_threads(columns: int) -> int:
+    """A column a thread, in whole warps: the parts of a column are added up one after the other."""
+    return min(MAX_BLOCK[0], _ceil_divide(columns, 32) * 32)
 
 
 def mean_pool(
@@ -196,7 +207,7 @@ def mean_pool(
     and `partial` is float32 [batch, splits, columns].
     """
     batch, sequence, columns = shape
-    block = pool_block(columns, _ceil_divide(sequence, splits))
+    block = pool_block(columns, _ceil_divide(sequence, splits), batch * splits)
     if splits == 1:
         one = Launch(
             f"mean_pool_{_SUFFIXES[dtype]}",
@@ -214,7 +225,7 @@ def mean_pool(
     second = Launch(
         "finish_mean_pool",
         (_blocks(batch), 1, 1),
-        (_BLOCK, 1, 1),
+        (finish_threads(columns), 1, 1),
         (partial, mask, y, batch, splits, sequence, columns, y_stride, int(normalize)),
     )
     return (first, second)

@@ -127,10 +127,32 @@ def test_pooling_gets_blocks_that_its_kernels_take(batch, sequence, columns, spl
 
 
 @pytest.mark.parametrize(
-    ("batch", "sequence", "splits"), [(2048, 512, 1), (64, 8192, 33), (1, 5000, 79), (3, 7, 1)]
+    ("batch", "sequence", "splits"),
+    [(2048, 512, 2), (4096, 128, 1), (64, 8192, 33), (1, 5000, 79), (3, 7, 1)],
 )
 def test_splits_of_usual_batches(batch, sequence, splits):
     assert operators.pool_splits(batch, sequence) == splits
+
+
+@pytest.mark.parametrize(
+    ("columns", "tokens", "parts", "block"),
+    [
+        (384, 256, 4096, (48, 2, 1)),
+        (768, 128, 4096, (96, 1, 1)),
+        (1024, 249, 2112, (128, 1, 1)),
+        (384, 64, 79, (48, 4, 1)),
+        (384, 1, 1, (48, 2, 1)),
+        (448, 512, 4096, (56, 4, 1)),
+        (8, 512, 4096, (1, 64, 1)),
+    ],
+)
+def test_blocks_of_usual_pools(columns, tokens, parts, block):
+    assert operators.pool_block(columns, tokens, parts) == block
+
+
+@pytest.mark.parametrize(("columns", "threads"), [(1, 32), (384, 384), (1000, 1024), (4096, 1024)])
+def test_a_column_a_thread_finishes_a_pool(columns, threads):
+    assert operators.finish_threads(columns) == threads
 
 
 @given(rows=st.integers(1, 2**40), columns=st.integers(1, 2**22))
