@@ -183,9 +183,10 @@ def pool_block(columns: int, tokens: int, parts: int) -> tuple[int, int, int]:
     return across, step * min(most, _ceil_divide(_ceil_divide(tokens, _RUN), step)), 1
 
 
-def finish_threads(columns: int) -> int:
-    """A column a thread, in whole warps: the parts of a column are added up one after the other."""
-    return min(MAX_BLOCK[0], _ceil_divide(columns, 32) * 32)
+def finish_threads(batch: int, columns: int) -> int:
+    """Whole warps of an item: a column a thread where all items are then on the device at once."""
+    fair = _MULTIPROCESSORS * 2048 // batch // 32 * 32
+    return min(MAX_BLOCK[0], max(128, fair), _ceil_divide(columns, 32) * 32)
 
 
 def mean_pool(
@@ -225,7 +226,7 @@ def mean_pool(
     second = Launch(
         "finish_mean_pool",
         (_blocks(batch), 1, 1),
-        (finish_threads(columns), 1, 1),
+        (finish_threads(batch, columns), 1, 1),
         (partial, mask, y, batch, splits, sequence, columns, y_stride, int(normalize)),
     )
     return (first, second)

@@ -150,9 +150,21 @@ def test_blocks_of_usual_pools(columns, tokens, parts, block):
     assert operators.pool_block(columns, tokens, parts) == block
 
 
-@pytest.mark.parametrize(("columns", "threads"), [(1, 32), (384, 384), (1000, 1024), (4096, 1024)])
-def test_a_column_a_thread_finishes_a_pool(columns, threads):
-    assert operators.finish_threads(columns) == threads
+@pytest.mark.parametrize(
+    ("batch", "columns", "threads"),
+    [
+        (1, 1, 32),
+        (64, 1024, 1024),
+        (64, 1000, 1024),
+        (1, 4096, 1024),
+        (512, 1024, 512),
+        (2048, 384, 128),
+        (10**6, 384, 128),
+        (10**6, 40, 64),
+    ],
+)
+def test_threads_that_finish_a_pool(batch, columns, threads):
+    assert operators.finish_threads(batch, columns) == threads
 
 
 @given(rows=st.integers(1, 2**40), columns=st.integers(1, 2**22))
