@@ -1,0 +1,133 @@
+"""Changes of CUDA code run the compilation and the packaging that they touch, and no engine build.
+
+Two kernels, of which an engine ships one. The number in the header is drawn for each run of this
+file, so that no cache knows a compilation of it.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from workspace import Run, Workspace
+
+HEADER = """\
+#pragma once
+__host__ __device__ inline float scaled(float value) {{ return value * {factor}f; }}
+"""
+SCALE = """\
+#include "scale.cuh"
+extern "C" __global__ void scale(float* values, long long count) {
+    const long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+    if (i < count) values[i] = scaled(values[i]);
+}
+"""
+SHIFT = """\
+extern "C" __global__ void shift(float* values, long long count) {{
+    const long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+    if (i < count) values[i] = values[i] + {factor}f;
+}}
+"""
+BUILD = """\
+cuda_headers(name="headers")
+cuda_kernels(name="{name}", compute_capabilities=["8.9"], flags=["-O3"])
+"""
+
+COMPILE_SCALE = "compile_kernels csrc/scale:scale"
+COMPILE_SHIFT = "compile_kernels csrc/shift:shift"
+MANIFEST = "write_manifest engines:other"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    created = Workspace.create(tmp_path_factory.mktemp("kernels") / "repository")
+    factor = random.SystemRandom().uniform(1, 2)
+    for name, files in (
+        ("scale", {"scale.cu": SCALE, "scale.cuh": HEADER.format(factor=factor)}),
+        ("shift", {"shift.cu": SHIFT.format(factor=factor)}),
+    ):
+        folder = created.root / "csrc" / name
+        folder.mkdir(parents=True)
+        (folder / "BUILD").write_text(BUILD.format(name=name))
+        for file, text in files.items():
+            (folder / file).write_text(text)
+    engines = created.root / "engines" / "BUILD"
+    text = engines.read_text()
+    before = '    name="other",\n'
+    assert before in text
+    engines.write_text(text.replace(before, f'{before}    kernels=["csrc/scale"],\n'))
+    yield created
+    created.stop()
+
+
+def build(workspace: Workspace) -> Run:
+    return workspace.run("package", "engines:other", "csrc::")
+
+
+@pytest.fixture(scope="module")
+def first(workspace: Workspace) -> Run:
+    run = build(workspace)
+    assert run.exit_code == 0, run.output
+    assert run.ran == run.steps
+    assert {COMPILE_SCALE, COMPILE_SHIFT, MANIFEST, "build_engine engines:other"} <= {*run.steps}
+    assert "engines/other/kernels/scale/scale.sm_89.cubin" in run.packages
+    return run
+
+
+@dataclass(frozen=True)
+class Mutation:
+    name: str
+    path: str
+    old: str
+    new: str
+    runs: list[str]
+
+
+MUTATIONS = [
+    Mutation(
+        "a kernel's source",
+        "csrc/scale/scale.cu",
+        "= scaled(values[i])",
+        "= scaled(values[i]) + 1.0f",
+        [COMPILE_SCALE, MANIFEST],
+    ),
+    Mutation(
+        "its header",
+        "csrc/scale/scale.cuh",
+        "return value *",
+        "return 2.0f * value *",
+        [COMPILE_SCALE, MANIFEST],
+    ),
+    Mutation(
+        "an unrelated kernel",
+        "csrc/shift/shift.cu",
+        "values[i] + ",
+        "values[i] - ",
+        [COMPILE_SHIFT],
+    ),
+    Mutation("a flag", "csrc/scale/BUILD", '"-O3"', '"-O1"', [COMPILE_SCALE, MANIFEST]),
+    Mutation(
+        "an architecture added",
+        "csrc/scale/BUILD",
+        '["8.9"]',
+        '["8.9", "9.0"]',
+        [COMPILE_SCALE, MANIFEST],
+    ),
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_a_change_of_cuda_code_runs_exactly_its_steps(
+    mutation: Mutation, workspace: Workspace, first: Run
+) -> None:
+    with workspace.changed(mutation.path):
+        path = workspace.root / mutation.path
+        text = path.read_text()
+        assert mutation.old in text
+        path.write_text(text.replace(mutation.old, mutation.new, 1))
+        changed = build(workspace)
+    undone = build(workspace)
+    assert changed.exit_code == 0, changed.output
+    assert changed.ran == sorted(mutation.runs)
+    assert undone.ran == []
+    assert undone.packages == first.packages
