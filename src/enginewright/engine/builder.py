@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from enginewright import progress
 from enginewright.engine import (
     deterministic_process,
     libraries,
@@ -97,6 +98,7 @@ def build(
     toolchain = request.toolchain
     trt = toolchain.product.load()
     verify_inputs()
+    progress.descriptor()
     serialized = deterministic_process.call_in_fresh_thread(lambda: _serialize(trt, request, model))
     # Every library that took part is mapped now; some may have come during the build.
     loaded = libraries.list_libraries(toolchain.product)
@@ -140,7 +142,10 @@ def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
         add_profile(builder, config, profile)
     _refuse(log)
     config.progress_monitor = monitor(trt, PhaseTracker(report_progress, time.monotonic))
-    memory = builder.build_serialized_network(parsed.network, config)
+    # In a heap of its own: what parsing takes depends on the host (the number of CPUs, /sys).
+    memory = deterministic_process.call_in_fresh_thread(
+        lambda: builder.build_serialized_network(parsed.network, config)
+    )
     if memory is None or log.errors:
         _refuse(log, "the builder gave no plan and no message")
     return _Serialized(
