@@ -6,7 +6,7 @@ from pants.core.goals.package import OutputPathField
 from pants.engine.target import COMMON_TARGET_FIELDS, MultipleSourcesField, Target
 
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.fields import FlagField, ListField, NumberField
+from pants_enginewright.fields import FlagField, ListField, NumberField, TextField
 from pants_enginewright.target_types import (
     ComputeCapabilitiesField,
     EnginewrightDependenciesField,
@@ -77,4 +77,48 @@ class CudaKernelsTarget(Target):
     help = (
         "CUDA kernels, compiled by the nvcc of the tool environment `cuda`: a cubin for each "
         "compute capability, PTX, a fatbin, and kernels.json, which describes them."
+    )
+
+
+class ExtensionSourcesField(MultipleSourcesField):
+    default = ("*.cpp",)
+    expected_file_extensions = (".cpp",)
+    uses_source_roots = False
+    help = "C++ sources with a `PYBIND11_MODULE`. Headers are found from their includes."
+
+
+class ModuleField(TextField):
+    alias = "module"
+    default = None
+    expected = "the name of a Python module"
+    help = "The name that the sources give to `PYBIND11_MODULE`. Default: the target's name."
+
+
+class SanitizersField(ListField):
+    alias = "sanitizers"
+    default = ()
+    expected = "a list of 'address', 'undefined'"
+    help = "Sanitizers of the host compiler to build with."
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return item in ("address", "undefined")
+
+
+class CudaExtensionTarget(Target):
+    alias = "cuda_extension"
+    core_fields = (
+        *COMMON_TARGET_FIELDS,
+        EnginewrightDependenciesField,
+        EnvironmentField,
+        ExtensionSourcesField,
+        ModuleField,
+        CompilerFlagsField,
+        IncludeDirsField,
+        SanitizersField,
+        OutputPathField,
+    )
+    help = (
+        "A pybind11 module of the headers that CUDA kernels share with the CPU, so that their "
+        "arithmetic is tested without a GPU."
     )

@@ -2,7 +2,11 @@
 
 from typing import Any, Iterable
 
-from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
+from pants_enginewright.cuda_targets import (
+    CudaExtensionTarget,
+    CudaHeadersTarget,
+    CudaKernelsTarget,
+)
 from pants_enginewright.goals import (
     build_reference,
     doctor,
@@ -33,6 +37,7 @@ from pants_enginewright.util_rules import (
     checkpoint,
     dependencies,
     engine,
+    extension,
     files,
     includes,
     installers,
@@ -54,6 +59,7 @@ from pants_enginewright.util_rules import (
 
 def target_types() -> Iterable[Any]:
     return [
+        CudaExtensionTarget,
         CudaHeadersTarget,
         CudaKernelsTarget,
         EngineTestTarget,
@@ -81,6 +87,7 @@ def rules() -> Iterable[Any]:
         dependencies,
         doctor,
         engine,
+        extension,
         files,
         generate_lockfiles,
         includes,

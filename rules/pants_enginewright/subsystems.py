@@ -12,6 +12,7 @@ ENVIRONMENTS = {
     "tensorrt_rtx": "lockfiles:tensorrt_rtx",
     "validate": "lockfiles:validate",
     "cuda": "lockfiles:cuda",
+    "extension": "lockfiles:extension",
     "host": "lockfiles:host",
 }
 

@@ -20,7 +20,12 @@ from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.cuda_targets import CudaSourcesField, PtxField
+from pants_enginewright.cuda_targets import (
+    CudaSourcesField,
+    ExtensionSourcesField,
+    PtxField,
+    SanitizersField,
+)
 from pants_enginewright.target_types import (
     CheckpointField,
     ComputeCapabilitiesField,
@@ -33,6 +38,7 @@ from pants_enginewright.target_types import (
 )
 from pants_enginewright.util_rules.action import ActionResult
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
+from pants_enginewright.util_rules.extension import Extension, ExtensionRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
 from pants_enginewright.util_rules.kernels import Kernels, KernelsRequest
 from pants_enginewright.util_rules.onnx_model import (
@@ -109,6 +115,25 @@ class FinishEngine:
 class FinishModel:
     address: Address
     output_path: OutputPathField
+
+
+@dataclass(frozen=True)
+class CudaExtensionFieldSet(PackageFieldSet):
+    required_fields = (ExtensionSourcesField, SanitizersField)
+
+    output_path: OutputPathField
+    environment: EnvironmentField
+
+
+@rule(desc="Package an extension module", level=LogLevel.DEBUG)
+async def package_cuda_extension(field_set: CudaExtensionFieldSet, run_id: RunId) -> BuiltPackage:
+    del run_id
+    request = ExtensionRequest(field_set.address.spec, "the command line", None)
+    extension = await Get(Extension, ExtensionRequest, request)
+    finished = await Get(
+        FinishedPackage, FinishPackage(extension.files, (extension.step,), field_set.output_path)
+    )
+    return finished.package
 
 
 @rule(desc="Package CUDA kernels", level=LogLevel.DEBUG)
@@ -198,6 +223,7 @@ def rules() -> Iterable[Any]:
         UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),
         UnionRule(PackageFieldSet, OnnxruntimeEngineFieldSet),
         UnionRule(PackageFieldSet, OnnxModelFieldSet),
+        UnionRule(PackageFieldSet, CudaExtensionFieldSet),
         UnionRule(PackageFieldSet, CudaKernelsFieldSet),
         UnionRule(PackageFieldSet, QuantizedModelFieldSet),
     )

@@ -18,7 +18,7 @@ from pants.engine.target import (
 )
 from pants.engine.unions import UnionRule
 
-from pants_enginewright.cuda_targets import CudaKernelsTarget
+from pants_enginewright.cuda_targets import CudaExtensionTarget, CudaKernelsTarget
 from pants_enginewright.fields import AddressField, AddressListField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import (
@@ -55,6 +55,7 @@ STEPS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
         ("onnx",),
     ),
     QuantizedModelTarget.alias: (("quantize_model",), ("onnx",)),
+    CudaExtensionTarget.alias: (("compile_extension",), ("extension",)),
     CudaKernelsTarget.alias: (("compile_kernels",), ("cuda",)),
     OnnxruntimeEngineTarget.alias: (
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address
@@ -15,6 +15,7 @@ from pants.engine.target import (
     FieldSet,
     InferDependenciesRequest,
     InferredDependencies,
+    MultipleSourcesField,
     SourcesPaths,
     SourcesPathsRequest,
     Target,
@@ -26,6 +27,7 @@ from pants_enginewright.cuda_targets import (
     CompilerFlagsField,
     CudaKernelsTarget,
     CudaSourcesField,
+    ExtensionSourcesField,
     IncludeDirsField,
     MaxRegistersField,
     PtxField,
@@ -163,18 +165,58 @@ class InferKernelDependencies(InferDependenciesRequest[KernelDependenciesFieldSe
     infer_from = KernelDependenciesFieldSet
 
 
+@dataclass(frozen=True)
+class ExtensionDependenciesFieldSet(FieldSet):
+    required_fields = (ExtensionSourcesField, IncludeDirsField)
+
+    sources: ExtensionSourcesField
+    include_dirs: IncludeDirsField
+
+
+class InferExtensionDependencies(InferDependenciesRequest[ExtensionDependenciesFieldSet]):
+    infer_from = ExtensionDependenciesFieldSet
+
+
+@dataclass(frozen=True)
+class IncludedHeaders:
+    """Asks for the targets that own what sources include."""
+
+    sources: MultipleSourcesField
+    include_dirs: IncludeDirsField
+
+
+@dataclass(frozen=True)
+class HeaderOwners:
+    addresses: Tuple[Address, ...]
+
+
+@rule
+async def find_header_owners(request: IncludedHeaders) -> HeaderOwners:
+    paths = await Get(SourcesPaths, SourcesPathsRequest(request.sources))
+    include_dirs = tuple(thaw(request.include_dirs.value))
+    headers = await Get(Headers, HeadersRequest(paths.files, include_dirs))
+    return HeaderOwners(tuple(await Get(Owners, OwnersRequest(headers.paths))))
+
+
 @rule(desc="Infer dependencies of CUDA kernels")
 async def infer_kernel_dependencies(request: InferKernelDependencies) -> InferredDependencies:
-    field_set = request.field_set
-    paths = await Get(SourcesPaths, SourcesPathsRequest(field_set.sources))
-    include_dirs = tuple(thaw(field_set.include_dirs.value))
-    headers = await Get(Headers, HeadersRequest(paths.files, include_dirs))
-    owners = await Get(Owners, OwnersRequest(headers.paths))
-    return InferredDependencies(owners)
+    fields = request.field_set
+    owners = await Get(HeaderOwners, IncludedHeaders(fields.sources, fields.include_dirs))
+    return InferredDependencies(owners.addresses)
+
+
+@rule(desc="Infer dependencies of an extension module")
+async def infer_extension_dependencies(
+    request: InferExtensionDependencies,
+) -> InferredDependencies:
+    fields = request.field_set
+    owners = await Get(HeaderOwners, IncludedHeaders(fields.sources, fields.include_dirs))
+    return InferredDependencies(owners.addresses)
 
 
 def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
+        UnionRule(InferDependenciesRequest, InferExtensionDependencies),
         UnionRule(InferDependenciesRequest, InferKernelDependencies),
     )

@@ -11,7 +11,11 @@ from typing import Dict, Tuple
 
 from pants.base.build_environment import get_buildroot
 
-from pants_enginewright.cuda_targets import CudaHeadersTarget, CudaKernelsTarget
+from pants_enginewright.cuda_targets import (
+    CudaExtensionTarget,
+    CudaHeadersTarget,
+    CudaKernelsTarget,
+)
 from pants_enginewright.target_types import (
     EngineTestTarget,
     ModelCheckpointTarget,
@@ -26,6 +30,7 @@ from pants_enginewright.target_types import (
 
 # The module of each target's rule; import inference finds what that one needs.
 MODULES: Dict[str, Tuple[str, ...]] = {
+    CudaExtensionTarget.alias: ("goals/package.py",),
     CudaHeadersTarget.alias: (),
     CudaKernelsTarget.alias: ("goals/package.py",),
     EngineTestTarget.alias: ("goals/test.py",),
