@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Optional
 
-from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address
-from pants.engine.fs import Digest, PathGlobs
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
 
@@ -20,12 +18,12 @@ from pants_enginewright.cuda_targets import (
     SanitizersField,
 )
 from pants_enginewright.fields import thaw
-from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
-from pants_enginewright.util_rules.includes import Headers, HeadersRequest
-from pants_enginewright.util_rules.kernels import FOLDER, HostCompiler, HostCompilerRequest
+from pants_enginewright.util_rules.files import ComposeFiles, Files
+from pants_enginewright.util_rules.includes import FOLDER, Code, CodeRequest
+from pants_enginewright.util_rules.kernels import HostCompiler, HostCompilerRequest
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,10 @@ async def compile_extension(request: ExtensionRequest) -> Extension:
     )
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
-    sources, host = await MultiGet(
-        Get(SourceFiles, SourceFilesRequest([target[ExtensionSourcesField]])),
-        Get(HostCompiler, HostCompilerRequest()),
-    )
     include_dirs = tuple(thaw(target[IncludeDirsField].value))
-    headers = await Get(Headers, HeadersRequest(sources.snapshot.files, include_dirs))
-    digest = await Get(Digest, PathGlobs(headers.paths))
-    listed_sources, listed_headers = await MultiGet(
-        Get(Files, ListFiles(sources.snapshot.digest)), Get(Files, ListFiles(digest))
+    code, host = await MultiGet(
+        Get(Code, CodeRequest(target[ExtensionSourcesField], include_dirs)),
+        Get(HostCompiler, HostCompilerRequest()),
     )
     result = await Get(
         ActionResult,
@@ -79,10 +72,7 @@ async def compile_extension(request: ExtensionRequest) -> Extension:
             "compile_extension",
             address=target.address,
             environment="extension",
-            inputs=[
-                ActionInput.of("sources", listed_sources, FOLDER),
-                ActionInput.of("headers", listed_headers, FOLDER),
-            ],
+            inputs=code.inputs,
             parameters=plan_parameters(target, host),
         ),
     )

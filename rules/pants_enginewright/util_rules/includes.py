@@ -7,8 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Set, Tuple
 
-from pants.engine.fs import DigestContents, GlobMatchErrorBehavior, PathGlobs
-from pants.engine.rules import Get, collect_rules, rule
+from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
+from pants.engine.fs import Digest, DigestContents, GlobMatchErrorBehavior, PathGlobs
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import MultipleSourcesField
+
+from pants_enginewright.util_rules.action import ActionInput
+from pants_enginewright.util_rules.files import Files, ListFiles
 
 # Strings hide comment markers, and comments hide includes.
 _TOKEN = re.compile(
@@ -65,6 +70,39 @@ async def find_headers(request: HeadersRequest) -> Headers:
         } - set(seen)
     headers = [p for p, text in seen.items() if text and p not in request.sources]
     return Headers(tuple(sorted(headers)))
+
+
+FOLDER = "code"
+"""Folder of the sandbox's inputs that holds sources and headers, at their paths in the tree."""
+
+
+@dataclass(frozen=True)
+class CodeRequest:
+    sources: MultipleSourcesField
+    include_dirs: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Sources and the headers that they reach, as inputs of a compile step."""
+
+    inputs: Tuple[ActionInput, ...]
+
+
+@rule
+async def collect_code(request: CodeRequest) -> Code:
+    sources = await Get(SourceFiles, SourceFilesRequest([request.sources]))
+    headers = await Get(Headers, HeadersRequest(sources.snapshot.files, request.include_dirs))
+    digest = await Get(Digest, PathGlobs(headers.paths))
+    listed_sources, listed_headers = await MultiGet(
+        Get(Files, ListFiles(sources.snapshot.digest)), Get(Files, ListFiles(digest))
+    )
+    return Code(
+        (
+            ActionInput.of("sources", listed_sources, FOLDER),
+            ActionInput.of("headers", listed_headers, FOLDER),
+        )
+    )
 
 
 def rules() -> Iterable[Any]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Optional, Tuple
 
-from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address
-from pants.engine.fs import Digest, PathGlobs
 from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -34,13 +32,18 @@ from pants_enginewright.cuda_targets import (
 )
 from pants_enginewright.fields import thaw
 from pants_enginewright.target_types import ComputeCapabilitiesField
-from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
-from pants_enginewright.util_rules.includes import Headers, HeadersRequest
+from pants_enginewright.util_rules.files import ComposeFiles, File, Files
+from pants_enginewright.util_rules.includes import (
+    FOLDER,
+    Code,
+    CodeRequest,
+    Headers,
+    HeadersRequest,
+)
 
-FOLDER = "code"
 DESCRIPTOR = "kernels.json"
 
 
@@ -124,15 +127,10 @@ async def compile_kernels(request: KernelsRequest) -> Kernels:
     )
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
-    sources, host = await MultiGet(
-        Get(SourceFiles, SourceFilesRequest([target[CudaSourcesField]])),
-        Get(HostCompiler, HostCompilerRequest()),
-    )
     include_dirs = tuple(thaw(target[IncludeDirsField].value))
-    headers = await Get(Headers, HeadersRequest(sources.snapshot.files, include_dirs))
-    digest = await Get(Digest, PathGlobs(headers.paths))
-    listed_sources, listed_headers = await MultiGet(
-        Get(Files, ListFiles(sources.snapshot.digest)), Get(Files, ListFiles(digest))
+    code, host = await MultiGet(
+        Get(Code, CodeRequest(target[CudaSourcesField], include_dirs)),
+        Get(HostCompiler, HostCompilerRequest()),
     )
     result = await Get(
         ActionResult,
@@ -141,10 +139,7 @@ async def compile_kernels(request: KernelsRequest) -> Kernels:
             "compile_kernels",
             address=target.address,
             environment="cuda",
-            inputs=[
-                ActionInput.of("sources", listed_sources, FOLDER),
-                ActionInput.of("headers", listed_headers, FOLDER),
-            ],
+            inputs=code.inputs,
             parameters=plan_parameters(target, host),
         ),
     )
