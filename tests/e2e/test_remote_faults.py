@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 import reapi_server
+from loopback_server import free_port
 from machine import Machine
-from reapi_server import ReapiServer, free_port
+from reapi_server import ReapiServer
 from workspace import TREE, Run, Workspace
 
 ENGINE = "engines:tiny_cached"
