@@ -208,6 +208,8 @@ class Run:
 @dataclass(frozen=True)
 class Workspace:
     root: Path
+    within: tuple[str, ...] = ()
+    """Command that starts Pants, such as one that makes a sandbox; empty: none."""
 
     @classmethod
     def create(cls, root: Path) -> "Workspace":
@@ -233,7 +235,7 @@ class Workspace:
     ) -> subprocess.CompletedProcess[str]:
         """Run `./pants`; `variables` are the whole environment, by default that of this process."""
         return subprocess.run(
-            [str(self.root / "pants"), *arguments],
+            [*self.within, str(self.root / "pants"), *arguments],
             cwd=self.root,
             env=dict(os.environ if variables is None else variables),
             text=True,

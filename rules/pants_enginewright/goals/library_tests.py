@@ -13,6 +13,7 @@ from pants.core.goals.test import (
     TestResult,
     TestSubsystem,
 )
+from pants.engine.addresses import Address
 from pants.engine.env_vars import EnvironmentVars, EnvironmentVarsRequest
 from pants.engine.fs import (
     AddPrefix,
@@ -22,6 +23,7 @@ from pants.engine.fs import (
     MergeDigests,
     Snapshot,
 )
+from pants.engine.internals.session import RunId
 from pants.engine.process import FallibleProcessResult, Process, ProcessCacheScope
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.util.logging import LogLevel
@@ -38,11 +40,16 @@ from pants_enginewright.library_test_targets import (
     LibraryTestTimeoutField,
 )
 from pants_enginewright.util_rules import interpreter
+from pants_enginewright.util_rules.action import ActionResult, process_key
+from pants_enginewright.util_rules.files import Files
 from pants_enginewright.util_rules.library_test_files import TestFiles, TestFilesRequest
+from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 REPORT = "report.xml"
+STEP = "pytest"
+"""What the record calls the run of a file of tests."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +109,23 @@ def plan_test_process(
     )
 
 
+def describe_run(address: Address, process: Process, result: FallibleProcessResult) -> ActionResult:
+    """The run of a file of tests, for the record."""
+    # NB: no files. The report has times, and would make equal runs look different.
+    return ActionResult(
+        STEP, str(address), process_key(process), Files(), "{}", "", result.metadata
+    )
+
+
 @rule(desc="Run tests of the library", level=LogLevel.DEBUG)
 async def run_library_test(
     batch: LibraryTestRequest.Batch[LibraryTestFieldSet, Any],
     pytest: PyTest,
     test: TestSubsystem,
     extra_env: TestExtraEnv,
+    run_id: RunId,
 ) -> TestResult:
+    del run_id  # Named so that every run records where the result came from.
     field_set = batch.single_element
     address = field_set.address
     origin = f"field `{LibraryTestEnvironmentField.alias}` of {address}"
@@ -130,6 +147,9 @@ async def run_library_test(
     )
     result = await Get(FallibleProcessResult, Process, process)
     report = await Get(Snapshot, AddPrefix(result.output_digest, address.path_safe_spec))
+    await Get(
+        StepsRecord, RecordSteps(f"{STEP} {address}", (describe_run(address, process, result),))
+    )
     return TestResult.from_fallible_process_result(result, address, test.output, xml_results=report)
 
 
