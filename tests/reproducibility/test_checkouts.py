@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from workspace import COPIED, TREE, Run, Workspace, copy
 
-ENGINES = ("engines:qwen3_fp16", "engines:minilm_fp16")
-PLANS = ("engines/qwen3_fp16/engine.plan", "engines/minilm_fp16/engine.plan")
+NAMES = ("qwen3_fp16", "qwen3_kv_fp16", "minilm_fp16")
+ENGINES = tuple(f"engines:{name}" for name in NAMES)
+PLANS = tuple(f"engines/{name}/engine.plan" for name in NAMES)
 
 
 def checkout(root: Path) -> Workspace:
@@ -83,7 +84,7 @@ def test_plans_are_equal(builds: Builds) -> None:
     for plan in PLANS:
         assert builds.two.packages[plan] == builds.one.packages[plan]
         assert builds.cached.packages[plan] == builds.one.packages[plan]
-    assert len({builds.one.packages[plan] for plan in PLANS}) == 2
+    assert len({builds.one.packages[plan] for plan in PLANS}) == 3
 
 
 def test_whole_packages_are_equal(builds: Builds) -> None:

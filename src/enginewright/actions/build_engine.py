@@ -27,6 +27,10 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     return build(build_request, model, outputs / "engine.plan", verify_inputs).to_json()
 
 
-if __name__ == "__main__":
+def run_deterministically(request: ActionRequest, outputs: Path) -> Result:
     deterministic_process.enter()
-    main(run)
+    return run(request, outputs)
+
+
+if __name__ == "__main__":
+    main(run_deterministically)

@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright import progress
 from enginewright.engine import (
     deterministic_process,
     libraries,
@@ -28,7 +27,7 @@ from enginewright.engine.builder_config import (
     configure,
 )
 from enginewright.engine.builder_log import BuilderLog
-from enginewright.engine.network import ParsedNetwork, joins_dynamic_axes, parse
+from enginewright.engine.network import ParsedNetwork, parse
 from enginewright.engine.onnx_signature import OnnxSignature
 from enginewright.engine.optimization_profile import OptimizationProfile
 from enginewright.engine.options import BuildOptions, BuildRequest, Toolchain
@@ -81,7 +80,6 @@ class _Serialized:
     tensors: tuple[EngineTensor, ...]
     profiles: tuple[OptimizationProfile, ...]
     warnings: tuple[str, ...]
-    joins_dynamic_axes: bool
 
 
 def build(
@@ -92,14 +90,12 @@ def build(
     `verify_inputs` raises `InputError` when the files at hand are not the promised ones. Raises
     `InputError` for that, for every user mistake, for a library other than the toolchain's, and
     for what the builder refuses; then there is no plan.
-
-    Nothing runs beside the builder (see `deterministic_process`).
     """
     toolchain = request.toolchain
+    has_own_heap = deterministic_process.use_heap()
     trt = toolchain.product.load()
     verify_inputs()
-    progress.descriptor()
-    serialized = deterministic_process.call_in_fresh_thread(lambda: _serialize(trt, request, model))
+    serialized = _serialize(trt, request, model)
     # Every library that took part is mapped now; some may have come during the build.
     loaded = libraries.list_libraries(toolchain.product)
     raise_if_any(libraries.compare(toolchain.libraries, loaded))
@@ -117,11 +113,7 @@ def build(
         request.options,
         loaded,
         serialized.warnings,
-        reproducibility.of_plan(
-            serialized.tensors,
-            fixed_layout=deterministic_process.is_entered(),
-            joins_dynamic_axes=serialized.joins_dynamic_axes,
-        ),
+        reproducibility.of_plan(serialized.tensors, has_own_heap=has_own_heap),
     )
 
 
@@ -142,15 +134,10 @@ def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
         add_profile(builder, config, profile)
     _refuse(log)
     config.progress_monitor = monitor(trt, PhaseTracker(report_progress, time.monotonic))
-    # In a heap of its own: what parsing takes depends on the host (the number of CPUs, /sys).
-    memory = deterministic_process.call_in_fresh_thread(
-        lambda: builder.build_serialized_network(parsed.network, config)
-    )
+    memory = builder.build_serialized_network(parsed.network, config)
     if memory is None or log.errors:
         _refuse(log, "the builder gave no plan and no message")
-    return _Serialized(
-        memory, parsed.tensors(), profiles, log.warnings, joins_dynamic_axes(trt, parsed.network)
-    )
+    return _Serialized(memory, parsed.tensors(), profiles, log.warnings)
 
 
 def check_version(toolchain: Toolchain) -> list[Problem]:

