@@ -1,8 +1,10 @@
 /* A heap whose addresses follow from the order and the sizes of the requests alone.
 
    The thread that called build_heap_enter() gets its memory from a region at a fixed address: each
-   block lies right after the one before, and no address is used twice. All other threads keep the
-   heap of the C library. Pages go back to the system as soon as no block in use touches them.
+   block lies right after the one before, and no address is used twice. build_heap_align() goes on at
+   the next multiple of 256 MiB, so that what follows does not depend on how much was taken until
+   then, within that. All other threads keep the heap of the C library. Chunks go
+   back to the system as soon as no block in use touches them.
 
    Loaded with LD_PRELOAD. For x86-64, Linux and glibc; written without the headers, thread-local
    storage and atomic built-ins that a small C compiler may lack. */
@@ -23,9 +25,10 @@ enum { READ_WRITE = 3, DONTNEED = 4, OUT_OF_MEMORY = 12 };
 enum { FLAGS = 0x104022 }; /* MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE */
 
 #define BASE 0x100000000000UL
-#define SIZE (1UL << 42)
+#define SIZE (1UL << 45)
+#define ALIGNMENT (1UL << 28)
 #define GROWTH (1UL << 26)
-#define CHUNK (1UL << 16)
+#define CHUNK (1UL << 20)
 #define USERS_SIZE (SIZE / CHUNK * sizeof(word))
 
 struct header {
@@ -108,12 +111,18 @@ static void *take_unlocked(word size, word alignment) {
     return (void *)block;
 }
 
-static void *take(word size, word alignment) {
-    void *block;
+static void acquire(void) {
     while (swap(&lock, 1)) {
     }
+}
+
+static void release(void) { swap(&lock, 0); }
+
+static void *take(word size, word alignment) {
+    void *block;
+    acquire();
     block = take_unlocked(size, alignment);
-    swap(&lock, 0);
+    release();
     return block;
 }
 
@@ -127,6 +136,17 @@ int build_heap_enter(void) {
     }
     owner = this_thread();
     return 1;
+}
+
+void build_heap_align(void) {
+    word before;
+    if (!is_owner() || next + 2 * ALIGNMENT > BASE + SIZE) return;
+    acquire();
+    before = chunk_of(next);
+    next = mapped = (next & ~(ALIGNMENT - 1)) + ALIGNMENT;
+    add(&users[chunk_of(next)], 1);
+    leave(before);
+    release();
 }
 
 void *malloc(word size) { return is_owner() ? take(size, 16) : __libc_malloc(size); }

@@ -127,6 +127,7 @@ def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
     log = BuilderLog()
     logger = log.logger(trt)
     builder = trt.Builder(logger)
+    deterministic_process.align_heap()
     parsed = parse(trt, builder, logger, log, model, signature)
     profiles = resolve_profiles(parsed, request)
     config = configure(trt, builder, request.options)
@@ -134,6 +135,7 @@ def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
         add_profile(builder, config, profile)
     _refuse(log)
     config.progress_monitor = monitor(trt, PhaseTracker(report_progress, time.monotonic))
+    deterministic_process.align_heap()
     memory = builder.build_serialized_network(parsed.network, config)
     if memory is None or log.errors:
         _refuse(log, "the builder gave no plan and no message")

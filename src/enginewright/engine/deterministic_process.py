@@ -7,7 +7,8 @@ differs from process to process in some dozens of bytes. Here
 
 - the builder's thread has a heap of its own, `build_heap.c`: its addresses follow from the order
   and the sizes of the requests. What comes before, such as the length of paths, address space
-  randomization and what other threads do have no part in it;
+  randomization and what other threads do have no part in it. What does vary in the builder's thread
+  (it reads how much memory the host has) is forgotten at each step of its progress (`align_heap`);
 - the builder does all work of its thread pool in the thread that asks for it. The variable for that
   is not documented by the vendor; its name and its options stand in the library.
 
@@ -18,6 +19,7 @@ compiler it is does not matter for the plan. For x86-64 Linux with glibc.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 from pathlib import Path
@@ -64,9 +66,14 @@ def enter() -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
+@functools.cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
 def is_entered() -> bool:
     """Whether this process has been started with the heap."""
-    return hasattr(ctypes.CDLL(None), "build_heap_enter")
+    return hasattr(_process(), "build_heap_enter")
 
 
 def use_heap() -> bool:
@@ -76,11 +83,20 @@ def use_heap() -> bool:
     """
     if not is_entered():
         return False
-    if not ctypes.CDLL(None).build_heap_enter():
+    if not _process().build_heap_enter():
         raise InputError(
             [Problem("the builder's heap found no place at its fixed address", "build_heap.c")]
         )
     return True
+
+
+def align_heap() -> None:
+    """Make the addresses from here on the same, whatever this thread took since the last call.
+
+    Does nothing in another thread than that of `use_heap`, and where there is no such heap.
+    """
+    if is_entered():
+        _process().build_heap_align()
 
 
 def compile_heap(library: Path) -> None:

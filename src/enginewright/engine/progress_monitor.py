@@ -1,4 +1,7 @@
-"""Shows the phases of a build; the builder calls it some thousand times, so it must be cheap."""
+"""Shows the phases of a build; the builder calls it some thousand times, so it must be cheap.
+
+Each call also ends a section of the builder's heap (`deterministic_process`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from enginewright import progress
+from enginewright.engine import deterministic_process
 
 _STEP = "Building"
 
@@ -57,13 +61,15 @@ def monitor(trt: Any, tracker: PhaseTracker) -> Any:
             trt.IProgressMonitor.__init__(self)
 
         def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:  # noqa: ARG002
+            deterministic_process.align_heap()
             tracker.start(phase_name, num_steps)
 
         def step_complete(self, phase_name: str, step: int) -> bool:
+            deterministic_process.align_heap()
             tracker.step(phase_name, step)
             return True
 
-        def phase_finish(self, phase_name: str) -> None:
-            pass
+        def phase_finish(self, phase_name: str) -> None:  # noqa: ARG002
+            deterministic_process.align_heap()
 
     return Monitor()

@@ -35,6 +35,17 @@ blocks = [call(*arguments) for call, arguments in calls]
 print([block - blocks[0] for block in blocks], blocks[0] >> 40, "LD_PRELOAD" in os.environ)
 print(usual >> 40 != blocks[0] >> 40, sys.argv[1:])
 """
+SECTIONS = """
+process.use_heap()
+for size in map(int, sys.argv[1].split()):
+    libc.malloc(size)
+process.align_heap()
+print(hex(libc.malloc(1)))
+before = libc.malloc(1)
+thread = threading.Thread(target=process.align_heap)  # of no account there
+thread.start(); thread.join()
+print(0 < libc.malloc(1) - before < 1_000_000)
+"""
 CONTENTS = """
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -64,12 +75,12 @@ print(libc.calloc(2**40, 2**40), libc.malloc(2**50))
 """
 
 
-def start(folder: Path, script: str) -> list[str]:
+def start(folder: Path, script: str, argument: str = "a b") -> list[str]:
     folder.mkdir(parents=True)
     (folder / "script.py").write_text(START + script)
     path = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
     environment = {"PYTHONPATH": path, "PLACE": str(folder)}
-    command = [sys.executable, "script.py", "a b"]
+    command = [sys.executable, "script.py", argument]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
     )
@@ -85,6 +96,13 @@ def test_addresses_follow_from_the_requests_alone(tmp_path: Path) -> None:
     assert first[2] == f"{offsets} 16 False"
     assert first[3] == "True ['a b']"
     assert start(tmp_path / ("b c" * 60), ADDRESSES) == first
+
+
+def test_a_new_section_forgets_what_was_taken_before(tmp_path: Path) -> None:
+    # 256 MiB after the begin of the heap at 1 << 44, and a header.
+    expected = ["0x100010000010", "True"]
+    assert start(tmp_path / "a", SECTIONS, "1 2 3")[2:] == expected
+    assert start(tmp_path / "b", SECTIONS, "70000 5 100000000 17")[2:] == expected
 
 
 def test_blocks_keep_what_they_hold_and_free_pages_go_back(tmp_path: Path) -> None:
