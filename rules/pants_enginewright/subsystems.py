@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pants.option.option_types import DictOption, SkipOption, StrOption
+from pants.option.option_types import BoolOption, DictOption, SkipOption, StrOption
 from pants.option.subsystem import Subsystem
 
 ENVIRONMENTS = {
@@ -38,4 +38,11 @@ class EnginewrightSubsystem(Subsystem):
     record = StrOption(
         default=None,
         help="File to write the build record to: every step, and where its result came from.",
+    )
+    repeat_cached = BoolOption(
+        default=False,
+        help=(
+            "Run each step once more whose result came out of a cache, and fail where it now puts "
+            "out something else: the step is not deterministic, or hosts differ in what no key has."
+        ),
     )

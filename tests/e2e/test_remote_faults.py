@@ -16,15 +16,13 @@ from pathlib import Path
 
 import pytest
 import reapi_server
+from known_engine import BUILD, ENGINE, PLAN
 from loopback_server import free_port
 from machine import Machine
 from reapi_server import ReapiServer
 from workspace import TREE, Run, Workspace
 
-ENGINE = "engines:tiny_cached"
-PLAN = "engines/tiny_cached/engine.plan"
 LOCAL_CACHE_OFF = {"PANTS_LOCAL_CACHE": "false"}
-BUILD = "build_engine engines:tiny_cached"
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pants_enginewright.util_rules.action import (
     plan_process,
     plan_request,
     process_key,
-    unflatten,
 )
 from pants_enginewright.util_rules.files import File, Files
+from pants_enginewright.util_rules.step_outputs import unflatten
 
 LIBRARY, WHEELS = Digest("1" * 64, 10), Digest("2" * 64, 20)
 GRAPH = Files(Digest("3" * 64, 30), (File("model.onnx", "a" * 64, 100),))

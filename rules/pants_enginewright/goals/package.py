@@ -6,20 +6,27 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Iterable
 
+from pants.base.build_root import BuildRoot
 from pants.core.goals.package import (
     BuiltPackage,
     BuiltPackageArtifact,
     OutputPathField,
     PackageFieldSet,
 )
+from pants.core.util_rules.distdir import DistDir
 from pants.engine.addresses import Address
 from pants.engine.fs import AddPrefix, Digest
 from pants.engine.internals.session import RunId
+from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
-from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.compat import (
+    ChosenLocalEnvironmentName,
+    EnvironmentField,
+    EnvironmentName,
+)
 from pants_enginewright.cuda_targets import (
     CudaSourcesField,
     ExtensionSourcesField,
@@ -37,6 +44,7 @@ from pants_enginewright.target_types import (
     ToolchainField,
 )
 from pants_enginewright.util_rules.action import ActionResult
+from pants_enginewright.util_rules.disk_space import raise_if_too_large
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
 from pants_enginewright.util_rules.extension import Extension, ExtensionRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
@@ -47,7 +55,11 @@ from pants_enginewright.util_rules.onnx_model import (
     OnnxModel,
     OnnxModelRequest,
 )
-from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
+from pants_enginewright.util_rules.record import (
+    RecordSteps,
+    StepsRecord,
+    raise_if_not_deterministic,
+)
 from pants_enginewright.util_rules.size_estimate import describe_sizes
 
 logger = logging.getLogger(__name__)
@@ -63,6 +75,27 @@ class FinishPackage:
 @dataclass(frozen=True)
 class FinishedPackage:
     package: BuiltPackage
+
+
+@dataclass(frozen=True)
+class FetchPackage:
+    path: str
+    digest: Digest
+
+
+@dataclass(frozen=True)
+class FetchedPackage:
+    """All bytes of it are in the store of this host."""
+
+
+class PackageNotFetchedError(Exception):
+    def __init__(self, path: str, error: str) -> None:
+        reason = error.strip().splitlines()[-1] if error.strip() else "no reason was given"
+        super().__init__(
+            f"The package {path} could not be brought here: {reason}\n"
+            f"Nothing of it was written. Run again; where the remote cache stays away, with "
+            f"`--no-remote-cache-read`."
+        )
 
 
 @dataclass(frozen=True)
@@ -209,12 +242,42 @@ async def finish_model(request: FinishModel) -> FinishedPackage:
 
 
 @rule
-async def finish_package(request: FinishPackage) -> FinishedPackage:
+async def finish_package(
+    request: FinishPackage, dist: DistDir, root: BuildRoot, run_id: RunId
+) -> FinishedPackage:
+    del run_id  # Space on the disk is asked for anew in each run.
     path = request.output_path.value_or_default(file_ending=None)
     digest = await Get(Digest, AddPrefix(request.files.digest, path))
     await Get(StepsRecord, RecordSteps(path, request.steps))
-    artifacts = [BuiltPackageArtifact(f"{path}/{f.path}") for f in request.files.entries]
+    raise_if_not_deterministic(request.steps)
+    sizes = {f"{path}/{file.path}": file.size for file in request.files.entries}
+    raise_if_too_large(f"The package {path}", sizes, str(root.pathlib_path / dist.relpath))
+    await Get(FetchedPackage, FetchPackage(path, digest))
+    artifacts = [BuiltPackageArtifact(name) for name in sizes]
     return FinishedPackage(BuiltPackage(digest, tuple(artifacts)))
+
+
+@rule
+async def fetch_package(request: FetchPackage) -> FetchedPackage:
+    """Have all bytes of a package here.
+
+    Pants writes a package file by file, and fetches each from the remote cache when its turn comes:
+    where that broke off, dist/ would keep half a package. A process that has it as its input, and
+    does nothing, brings all of it into the store before.
+    """
+    local = await Get(ChosenLocalEnvironmentName)
+    process = Process(
+        ["/bin/sh", "-c", ":"],
+        description=f"Fetch the package {request.path}",
+        level=LogLevel.DEBUG,
+        input_digest=request.digest,
+        cache_scope=ProcessCacheScope.PER_SESSION,
+    )
+    try:
+        await Get(ProcessResult, {process: Process, local.val: EnvironmentName})
+    except Exception as error:
+        raise PackageNotFetchedError(request.path, str(error)) from None
+    return FetchedPackage()
 
 
 def rules() -> Iterable[Any]:

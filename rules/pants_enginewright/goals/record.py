@@ -72,6 +72,21 @@ def summary_line(totals: Dict[str, Any]) -> str:
     return f"{steps}: {built} built, {cached} from cache, {totals['seconds_saved']:.0f} s saved"
 
 
+def write_whole(path: str, text: str) -> None:
+    """Write a file, or say why not and leave none: half a record is none."""
+    part = f"{path}.part"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(part, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(part, path)
+    except OSError as error:
+        logger.error(f"The build record could not be written to {path}: {error.strerror}")
+        for leftover in (part, path):
+            if os.path.isfile(leftover):
+                os.unlink(leftover)
+
+
 @dataclass
 class RecordCallback(WorkunitsCallback):
     path: Optional[str]
@@ -129,9 +144,7 @@ class RecordCallback(WorkunitsCallback):
         steps = self._steps()
         totals = summarize(steps)
         if self.path:
-            os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
-            with open(self.path, "w", encoding="utf-8") as stream:
-                stream.write(canonical_json.dumps({"steps": steps, "totals": totals}))
+            write_whole(self.path, canonical_json.dumps({"steps": steps, "totals": totals}))
         if steps:
             logger.info(summary_line(totals))
 

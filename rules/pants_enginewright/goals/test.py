@@ -19,9 +19,14 @@ from pants.engine.target import WrappedTarget, WrappedTargetRequest
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import EngineField, EngineTestTimeoutField, ReproducibleField
-from pants_enginewright.util_rules.action import ActionFailed
+from pants_enginewright.util_rules.action import ActionFailed, DamagedResultError
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
+from pants_enginewright.util_rules.record import (
+    NotDeterministicError,
+    RecordSteps,
+    StepsRecord,
+    raise_if_not_deterministic,
+)
 from pants_enginewright.util_rules.validation import Validation, ValidationRequest
 
 
@@ -48,10 +53,14 @@ async def run_engine_test(
     await Get(CheckedBuildFile, CheckBuildFile(field_set.address.spec_path))
     try:
         validation = await Get(Validation, ValidationRequest(wrapped.target))
-    except ActionFailed as failure:
+    except (ActionFailed, DamagedResultError) as failure:
         # Another test's result must not be lost, as it would be if the exception went on.
         return finish_test(field_set, test, 1, "", str(failure))
     await Get(StepsRecord, RecordSteps(field_set.address.spec, validation.steps))
+    try:
+        raise_if_not_deterministic(validation.steps)
+    except NotDeterministicError as error:
+        return finish_test(field_set, test, 1, "", str(error))
     report = await Get(
         Digest, AddPrefix(validation.report.digest, field_set.address.path_safe_spec)
     )

@@ -115,7 +115,12 @@ def main(module: str, *arguments: str) -> None:
     wheels = json.loads(Path("wheels.json").read_text(encoding="utf-8"))
     folders = [LIBRARY.resolve()] if LIBRARY.is_dir() else []
     if wheels:
-        folders.append(environment(wheels))
+        try:
+            folders.append(environment(wheels))
+        except OSError as error:
+            # What is there by halves would take the space that is lacking.
+            shutil.rmtree(UNPACKED / "scratch", ignore_errors=True)
+            sys.exit(f"cannot unpack the tools of this step into {UNPACKED.resolve()}: {error}")
     sys.path[:0] = map(str, folders)
     # For Python programs that the module starts.
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, folders))

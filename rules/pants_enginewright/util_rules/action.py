@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
-from urllib.parse import unquote
 
 from pants.engine.engine_aware import EngineAwareParameter
 from pants.engine.fs import (
@@ -15,27 +15,29 @@ from pants.engine.fs import (
     AddPrefix,
     CreateDigest,
     Digest,
-    DigestContents,
-    DigestSubset,
     FileContent,
     MergeDigests,
-    PathGlobs,
-    RemovePrefix,
 )
+from pants.engine.internals.session import RunId
 from pants.engine.process import FallibleProcessResult, Process, ProcessResultMetadata
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.option.global_options import GlobalOptions
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.util_rules import interpreter
-from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
+from pants_enginewright.util_rules.disk_space import NO_SPACE, DiskFullError, folders_of_pants
+from pants_enginewright.util_rules.files import File, Files
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.library import Library, LibraryRequest
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
+from pants_enginewright.util_rules.step_outputs import ReadOutputs, StepOutputs, without_caches
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+
+logger = logging.getLogger(__name__)
 
 DEFECT = 70
 PROGRESS = "enginewright_progress"
@@ -116,6 +118,8 @@ class ActionResult:
     """What the step printed on standard output."""
     # NB: not compared, or a cache hit would look like another result than the run it stands for.
     metadata: ProcessResultMetadata
+    repeated: Optional[str] = None
+    """sha256 of the tree of what it put out when it ran once more, to compare."""
 
     def parsed(self) -> Dict[str, Any]:
         result: Dict[str, Any] = json.loads(self.result)
@@ -128,7 +132,7 @@ class ActionResult:
         return hash(self._identity())
 
     def _identity(self) -> Tuple[Any, ...]:
-        return (self.action, self.address, self.key, self.files, self.result)
+        return (self.action, self.address, self.key, self.files, self.result, self.repeated)
 
 
 class ActionFailed(Exception):  # noqa: N818
@@ -139,6 +143,32 @@ class ActionFailed(Exception):  # noqa: N818
         self.stderr = stderr
         kind = "is broken, a defect of ours" if exit_code == DEFECT else "failed"
         super().__init__(f"{request.address}: step `{request.action}` {kind}:\n{stderr.rstrip()}")
+
+
+class DamagedResultError(Exception):
+    """A step ended well, and what it put out cannot be what it made."""
+
+    def __init__(self, request: ActionRequest, damage: str) -> None:
+        super().__init__(
+            f"{request.address}: step `{request.action}` ended well, and its result is damaged: "
+            f"{damage}\nA disk was full, or the file was changed behind the step. Nothing uses "
+            f"this result: once the cause is gone, run again."
+        )
+
+
+def describe_damage(request: ActionRequest, damage: str) -> str:
+    return (
+        f"{request.address}: the result of step `{request.action}` is damaged: {damage}\n"
+        f"The step runs once more, past all caches. A cache that keeps the damaged result makes "
+        f"every run do so: docs/remote.md says how to get rid of it."
+    )
+
+
+def raise_if_damaged(request: ActionRequest, outputs: StepOutputs) -> None:
+    """Raise unless the step put out all that it says."""
+    damage = outputs.damage(request.action)
+    if damage is not None:
+        raise DamagedResultError(request, damage)
 
 
 def plan_request(request: ActionRequest) -> str:
@@ -183,11 +213,6 @@ def plan_process(
     )
 
 
-def unflatten(outputs: Files) -> ComposeFiles:
-    """The files at the paths that the step gave them, which `launch/start.py` made names of."""
-    return ComposeFiles(tuple(file.at(unquote(file.path)) for file in outputs.entries))
-
-
 def process_key(process: Process) -> str:
     """Names all that the process may depend on, on any host."""
     parts = [
@@ -197,6 +222,27 @@ def process_key(process: Process) -> str:
         *(d.fingerprint for _, d in sorted(process.immutable_input_digests.items())),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+async def run_process(
+    request: ActionRequest, process: Process, options: GlobalOptions
+) -> Tuple[FallibleProcessResult, StepOutputs]:
+    try:
+        result = await Get(FallibleProcessResult, Process, process)
+    except Exception as error:
+        if NO_SPACE not in str(error):
+            raise
+        what = f"{request.address}: step `{request.action}`"
+        raise DiskFullError(what, folders_of_pants(options)) from None
+    if result.exit_code != 0:
+        raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
+    return result, await Get(StepOutputs, ReadOutputs(result.output_digest))
+
+
+def was_cached(metadata: ProcessResultMetadata) -> bool:
+    """Whether the result came out of a cache when this daemon first had it."""
+    first = metadata.source(RunId(metadata.source_run_id))
+    return first != ProcessResultMetadata.Source.RAN
 
 
 @dataclass(frozen=True)
@@ -211,7 +257,9 @@ class Tools:
 
 
 @rule(desc="Run a step", level=LogLevel.DEBUG)
-async def run_action(request: ActionRequest) -> ActionResult:
+async def run_action(
+    request: ActionRequest, subsystem: EnginewrightSubsystem, options: GlobalOptions
+) -> ActionResult:
     chosen, library = await MultiGet(
         Get(Tools, ToolsRequest(request.environment, request.tool_environment)),
         Get(Library, LibraryRequest(request.module)),
@@ -232,24 +280,26 @@ async def run_action(request: ActionRequest) -> ActionResult:
     )
     digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
     process = plan_process(request, digest, tools.wheels.digest, tools.python_version)
-    result = await Get(FallibleProcessResult, Process, process)
-    if result.exit_code != 0:
-        raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
-    outputs = await Get(Digest, RemovePrefix(result.output_digest, "outputs"))
-    listed, subset = await MultiGet(
-        Get(Files, ListFiles(outputs)),
-        Get(Digest, DigestSubset(outputs, PathGlobs(["result.json"]))),
-    )
-    files = await Get(Files, ComposeFiles, unflatten(listed))
-    (text,) = await Get(DigestContents, Digest, subset)
+    result, outputs = await run_process(request, process, options)
+    damage = outputs.damage(request.action)
+    if damage is not None:
+        logger.warning(describe_damage(request, damage))
+        result, outputs = await run_process(request, without_caches(process), options)
+        raise_if_damaged(request, outputs)
+    assert outputs.result is not None
+    repeated = None
+    if subsystem.repeat_cached and was_cached(result.metadata):
+        _, second = await run_process(request, without_caches(process), options)
+        repeated = second.files.digest.fingerprint
     return ActionResult(
         request.action,
         request.address,
         process_key(process),
-        files,
-        text.content.decode(),
+        outputs.files,
+        outputs.result,
         result.stdout.decode(errors="replace"),
         result.metadata,
+        repeated,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -151,27 +151,6 @@ def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
         )
 
 
-class DamagedPlanError(Exception):
-    """The step that built a plan and the store disagree about its bytes."""
-
-    def __init__(self, built: ActionResult, promised: Mapping[str, Any], plan: File) -> None:
-        super().__init__(
-            f"{built.address}: {PLAN} is not what the step `{built.action}` says that it wrote.\n"
-            f"  expected  {promised['size']} bytes, sha256 {promised['sha256']}\n"
-            f"  actual    {plan.size} bytes, sha256 {plan.sha256}\n"
-            f"The disk was full, or the file was changed afterwards. Caches hold this result under "
-            f"the key {built.key}: once the cause is gone, build again with `--no-local-cache "
-            f"--no-remote-cache-read`, which replaces it."
-        )
-
-
-def raise_if_damaged(built: ActionResult) -> None:
-    """Raise unless the plan has the bytes that the step hashed when it had built it."""
-    promised, plan = built.parsed()["plan"], built.files.by_path()[PLAN]
-    if (promised["sha256"], promised["size"]) != (plan.sha256, plan.size):
-        raise DamagedPlanError(built, promised, plan)
-
-
 @rule
 async def find_engine(request: EngineRequest) -> Engine:
     found = await Get(
@@ -209,7 +188,6 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, profiles)),
     )
-    raise_if_damaged(built)
     origin = f"field `kernels` of {address}"
     kernels = await MultiGet(
         Get(Kernels, KernelsRequest(spec, origin, address))

@@ -43,6 +43,29 @@ class StepsRecord(EngineAwareReturnType):
         return LogLevel.DEBUG
 
 
+class NotDeterministicError(Exception):
+    """Steps put out something else when they ran again."""
+
+    def __init__(self, steps: Iterable[ActionResult]) -> None:
+        super().__init__(
+            "\n".join(
+                f"{step.action} {step.address} is not deterministic: the same key gave other "
+                f"results.\n"
+                f"  key          {step.key}\n"
+                f"  in a cache   {step.files.digest.fingerprint}\n"
+                f"  made here    {step.repeated}"
+                for step in steps
+            )
+        )
+
+
+def raise_if_not_deterministic(steps: Iterable[ActionResult]) -> None:
+    """Name all steps that were repeated with another result."""
+    other = {s for s in steps if s.repeated not in (None, s.files.digest.fingerprint)}
+    if other:
+        raise NotDeterministicError(sorted(other, key=lambda step: (step.action, step.address)))
+
+
 def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
     """A step in the record; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
     metadata = result.metadata
@@ -55,6 +78,7 @@ def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
         milliseconds=metadata.total_elapsed_ms,
         bytes=sum(file.size for file in result.files.entries),
         outputs=result.files.digest.fingerprint,
+        **({} if result.repeated is None else {"repeated": result.repeated}),
     )
 
 

@@ -28,6 +28,7 @@ from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRe
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.package_index import PackageIndexSettings
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
+from pants_enginewright.util_rules.step_outputs import without_caches
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,13 @@ async def make_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironm
     return ToolEnvironment(found.target.address, python.version, wheels.files)
 
 
+async def download(process: Process) -> Files:
+    result = await Get(ProcessResult, Process, process)
+    return await Get(
+        Files, ListFiles(await Get(Digest, RemovePrefix(result.output_digest, "wheels")))
+    )
+
+
 @rule(desc="Download a tool environment", level=LogLevel.DEBUG)
 async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
     target = request.target
@@ -97,25 +105,25 @@ async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
     assert isinstance(entry, FileEntry)
     lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
     digest = await Get(Digest, MergeDigests([lock, script]))
-    result = await Get(
-        ProcessResult,
-        Process(
-            ["/bin/sh", "download.sh", python.version],
-            description=f"Download the wheels of {target.address}",
-            level=LogLevel.INFO,
-            input_digest=digest,
-            append_only_caches={
-                **interpreter.CACHE,
-                **package_index.CACHE,
-                "enginewright_pip": ".pip-cache",
-            },
-            env={"PATH": "/usr/bin:/bin"},
-            output_directories=("wheels",),
-            remote_cache_speculation_delay_millis=LOOKUP_FIRST,
-        ),
+    process = Process(
+        ["/bin/sh", "download.sh", python.version],
+        description=f"Download the wheels of {target.address}",
+        level=LogLevel.INFO,
+        input_digest=digest,
+        append_only_caches={
+            **interpreter.CACHE,
+            **package_index.CACHE,
+            "enginewright_pip": ".pip-cache",
+        },
+        env={"PATH": "/usr/bin:/bin"},
+        output_directories=("wheels",),
+        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
     )
-    digest = await Get(Digest, RemovePrefix(result.output_digest, "wheels"))
-    return DownloadedWheels(await Get(Files, ListFiles(digest)))
+    files = await download(process)
+    if not files.entries:
+        # What a damaged entry of a cache looks like: see `StepOutputs.damage`.
+        files = await download(without_caches(process))
+    return DownloadedWheels(files)
 
 
 def rules() -> Iterable[Any]:

@@ -10,6 +10,8 @@ defect of ours, with its traceback.
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +25,8 @@ from enginewright.hashing import FileDigest, verify
 
 EXIT_INPUT_ERROR = 1
 EXIT_DEFECT = 70
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,23 @@ def run_step(step: Step, request_path: Path, outputs: Path) -> int:
     except InputError as error:
         print(error, file=sys.stderr)
         return EXIT_INPUT_ERROR
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            print(_disk_full(error, outputs), file=sys.stderr)
+            return EXIT_INPUT_ERROR
         traceback.print_exc()
         return EXIT_DEFECT
     return 0
+
+
+def _disk_full(error: OSError, outputs: Path) -> Problem:
+    folder = outputs.resolve()
+    return Problem(
+        "a disk is full: the step could not write its outputs",
+        error.filename or str(folder),
+        actual=f"{error.strerror}; {shutil.disk_usage(folder.parent).free} bytes free at {folder}",
+        fix="free space there, or have sandboxes elsewhere: `--local-execution-root-dir=FOLDER`",
+    )
 
 
 def main(step: Step, arguments: Sequence[str] | None = None) -> None:
