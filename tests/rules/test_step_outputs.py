@@ -8,14 +8,14 @@ from typing import Any, Optional
 import pytest
 from pants.engine.fs import EMPTY_DIGEST, Digest
 from pants.engine.process import Process, ProcessCacheScope
-from pants_enginewright.util_rules.action import (
-    ActionRequest,
-    DamagedResultError,
-    process_key,
-    raise_if_damaged,
-)
+from pants_enginewright.util_rules.action import process_key
 from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.step_outputs import StepOutputs, without_caches
+from pants_enginewright.util_rules.step_outputs import (
+    DamagedResultError,
+    StepOutputs,
+    raise_if_damaged,
+    without_caches,
+)
 
 PROMISED = {"path": "engine.plan", "sha256": "a" * 64, "size": 100}
 
@@ -58,10 +58,9 @@ def test_a_step_that_speaks_of_a_plan_and_builds_none() -> None:
 
 
 def test_the_error_names_the_target_and_the_step() -> None:
-    request = ActionRequest.create("build_engine", address="engines:small")
     cut = outputs(File("engine.plan", "b" * 64, 60), plan=PROMISED)
     with pytest.raises(DamagedResultError) as caught:
-        raise_if_damaged(request, cut)
+        raise_if_damaged("engines:small", "build_engine", cut)
     text = str(caught.value)
     assert text.startswith("engines:small: step `build_engine` ended well, and its result")
     assert f"actual    60 bytes, sha256 {'b' * 64}" in text

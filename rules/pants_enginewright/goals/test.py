@@ -19,7 +19,7 @@ from pants.engine.target import WrappedTarget, WrappedTargetRequest
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.target_types import EngineField, EngineTestTimeoutField, ReproducibleField
-from pants_enginewright.util_rules.action import ActionFailed, DamagedResultError
+from pants_enginewright.util_rules.action import ActionFailed
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.record import (
     NotDeterministicError,
@@ -27,6 +27,7 @@ from pants_enginewright.util_rules.record import (
     StepsRecord,
     raise_if_not_deterministic,
 )
+from pants_enginewright.util_rules.step_outputs import DamagedResultError
 from pants_enginewright.util_rules.validation import Validation, ValidationRequest
 
 

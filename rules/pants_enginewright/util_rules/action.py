@@ -34,7 +34,13 @@ from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRe
 from pants_enginewright.util_rules.launch import launch_files
 from pants_enginewright.util_rules.library import Library, LibraryRequest
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
-from pants_enginewright.util_rules.step_outputs import ReadOutputs, StepOutputs, without_caches
+from pants_enginewright.util_rules.step_outputs import (
+    ReadOutputs,
+    StepOutputs,
+    describe_damage,
+    raise_if_damaged,
+    without_caches,
+)
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 logger = logging.getLogger(__name__)
@@ -143,32 +149,6 @@ class ActionFailed(Exception):  # noqa: N818
         self.stderr = stderr
         kind = "is broken, a defect of ours" if exit_code == DEFECT else "failed"
         super().__init__(f"{request.address}: step `{request.action}` {kind}:\n{stderr.rstrip()}")
-
-
-class DamagedResultError(Exception):
-    """A step ended well, and what it put out cannot be what it made."""
-
-    def __init__(self, request: ActionRequest, damage: str) -> None:
-        super().__init__(
-            f"{request.address}: step `{request.action}` ended well, and its result is damaged: "
-            f"{damage}\nA disk was full, or the file was changed behind the step. Nothing uses "
-            f"this result: once the cause is gone, run again."
-        )
-
-
-def describe_damage(request: ActionRequest, damage: str) -> str:
-    return (
-        f"{request.address}: the result of step `{request.action}` is damaged: {damage}\n"
-        f"The step runs once more, past all caches. A cache that keeps the damaged result makes "
-        f"every run do so: docs/remote.md says how to get rid of it."
-    )
-
-
-def raise_if_damaged(request: ActionRequest, outputs: StepOutputs) -> None:
-    """Raise unless the step put out all that it says."""
-    damage = outputs.damage(request.action)
-    if damage is not None:
-        raise DamagedResultError(request, damage)
 
 
 def plan_request(request: ActionRequest) -> str:
@@ -283,9 +263,9 @@ async def run_action(
     result, outputs = await run_process(request, process, options)
     damage = outputs.damage(request.action)
     if damage is not None:
-        logger.warning(describe_damage(request, damage))
+        logger.warning(describe_damage(request.address, request.action, damage))
         result, outputs = await run_process(request, without_caches(process), options)
-        raise_if_damaged(request, outputs)
+        raise_if_damaged(request.address, request.action, outputs)
     assert outputs.result is not None
     repeated = None
     if subsystem.repeat_cached and was_cached(result.metadata):

@@ -55,6 +55,33 @@ class StepOutputs:
         )
 
 
+class DamagedResultError(Exception):
+    """A step ended well, and what it put out cannot be what it made."""
+
+    def __init__(self, address: str, action: str, damage: str) -> None:
+        super().__init__(
+            f"{address}: step `{action}` ended well, and its result is damaged: {damage}\n"
+            f"A disk was full, or the file was changed behind the step. Nothing uses this result: "
+            f"once the cause is gone, run again."
+        )
+
+
+def describe_damage(address: str, action: str, damage: str) -> str:
+    """What to tell the user about a damaged result before the step runs again."""
+    return (
+        f"{address}: the result of step `{action}` is damaged: {damage}\n"
+        f"The step runs once more, past all caches. A cache that keeps the damaged result makes "
+        f"every run do so: docs/remote.md says how to get rid of it."
+    )
+
+
+def raise_if_damaged(address: str, action: str, outputs: StepOutputs) -> None:
+    """Raise unless the step put out all that it says."""
+    damage = outputs.damage(action)
+    if damage is not None:
+        raise DamagedResultError(address, action, damage)
+
+
 def without_caches(process: Process) -> Process:
     """The same process, to run once in this session: no cache is asked, and none is told."""
     return dataclasses.replace(process, cache_scope=ProcessCacheScope.PER_SESSION)
