@@ -2,11 +2,6 @@
 
 from typing import Any, Iterable
 
-from pants_enginewright.cuda_targets import (
-    CudaExtensionTarget,
-    CudaHeadersTarget,
-    CudaKernelsTarget,
-)
 from pants_enginewright.goals import (
     build_reference,
     doctor,
@@ -18,18 +13,20 @@ from pants_enginewright.goals import (
     test,
 )
 from pants_enginewright.goals import record as build_record
-from pants_enginewright.library_test_targets import LibraryTestsTarget, LibraryTestTarget
-from pants_enginewright.target_types import (
-    EngineTestTarget,
+from pants_enginewright.targets.cuda import (
+    CudaExtensionTarget,
+    CudaHeadersTarget,
+    CudaKernelsTarget,
+)
+from pants_enginewright.targets.engines import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
+from pants_enginewright.targets.environments import ToolchainTarget, ToolEnvironmentTarget
+from pants_enginewright.targets.library_tests import LibraryTestsTarget, LibraryTestTarget
+from pants_enginewright.targets.models import (
     ModelCheckpointTarget,
     OnnxModelTarget,
-    OnnxruntimeEngineTarget,
     QuantizedModelTarget,
-    TensorrtRtxEngineTarget,
-    TextDatasetTarget,
-    ToolchainTarget,
-    ToolEnvironmentTarget,
 )
+from pants_enginewright.targets.validation import EngineTestTarget, TextDatasetTarget
 from pants_enginewright.util_rules import (
     action,
     addresses,

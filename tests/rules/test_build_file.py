@@ -12,13 +12,13 @@ from pants.engine.rules import QueryRule
 from pants.engine.target import InvalidTargetException, Targets
 from pants.testutil.rule_runner import RuleRunner
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.engines import (
     ComputeCapabilitiesField,
-    EngineTestTarget,
     ModelField,
-    OnnxModelTarget,
     TensorrtRtxEngineTarget,
 )
+from pants_enginewright.targets.models import OnnxModelTarget
+from pants_enginewright.targets.validation import EngineTestTarget
 from pants_enginewright.util_rules import build_file
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 

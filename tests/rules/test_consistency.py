@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.target import Target
-from pants_enginewright.target_types import (
-    EngineTestTarget,
-    ModelCheckpointTarget,
-    OnnxModelTarget,
-)
+from pants_enginewright.targets.models import ModelCheckpointTarget, OnnxModelTarget
+from pants_enginewright.targets.validation import EngineTestTarget
 from pants_enginewright.util_rules.consistency import problems_of
 
 ALL_BOUNDS = (

@@ -9,7 +9,8 @@ import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.target import Target
-from pants_enginewright.target_types import OnnxruntimeEngineTarget, QuantizedModelTarget
+from pants_enginewright.targets.engines import OnnxruntimeEngineTarget
+from pants_enginewright.targets.models import QuantizedModelTarget
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.build_file import problems_of
 from pants_enginewright.util_rules.checkpoint import Checkpoint

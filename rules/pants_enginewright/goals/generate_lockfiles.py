@@ -30,7 +30,7 @@ from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.environments import (
     LockField,
     PythonVersionField,
     RequirementsField,

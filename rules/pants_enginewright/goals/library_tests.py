@@ -31,7 +31,7 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.library_test_targets import (
+from pants_enginewright.targets.library_tests import (
     AsRootField,
     DependsOnHostField,
     LibraryTestDependenciesField,

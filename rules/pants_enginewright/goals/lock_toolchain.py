@@ -19,7 +19,7 @@ from pants.engine.target import (
 )
 from pants.option.option_types import BoolOption
 
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.environments import (
     LockField,
     ToolchainRequestField,
     ToolchainSourceField,

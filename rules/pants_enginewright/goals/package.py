@@ -27,21 +27,23 @@ from pants_enginewright.compat import (
     EnvironmentField,
     EnvironmentName,
 )
-from pants_enginewright.cuda_targets import (
+from pants_enginewright.targets.cuda import (
     CudaSourcesField,
     ExtensionSourcesField,
     PtxField,
     SanitizersField,
 )
-from pants_enginewright.target_types import (
-    CheckpointField,
+from pants_enginewright.targets.engines import (
     ComputeCapabilitiesField,
-    MethodField,
     ModelField,
     ProviderField,
+    ToolchainField,
+)
+from pants_enginewright.targets.models import (
+    CheckpointField,
+    MethodField,
     QuantizedModelSourceField,
     TaskField,
-    ToolchainField,
 )
 from pants_enginewright.util_rules.action import ActionResult
 from pants_enginewright.util_rules.disk_space import raise_if_too_large

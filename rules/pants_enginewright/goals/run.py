@@ -11,7 +11,7 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
 from pants_enginewright import canonical_json
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.target_types import ModelField, ProviderField
+from pants_enginewright.targets.engines import ModelField, ProviderField
 from pants_enginewright.util_rules import interpreter
 from pants_enginewright.util_rules.action import Tools, ToolsRequest
 from pants_enginewright.util_rules.engine import Engine, EngineRequest

@@ -18,7 +18,11 @@ from pants.engine.target import WrappedTarget, WrappedTargetRequest
 
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.target_types import EngineField, EngineTestTimeoutField, ReproducibleField
+from pants_enginewright.targets.validation import (
+    EngineField,
+    EngineTestTimeoutField,
+    ReproducibleField,
+)
 from pants_enginewright.util_rules.action import ActionFailed
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.record import (

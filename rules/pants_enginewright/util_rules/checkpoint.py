@@ -14,7 +14,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import InvalidTargetException, Target, Targets
 
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.models import (
     ConfigField,
     DistributionField,
     DistributionPathField,

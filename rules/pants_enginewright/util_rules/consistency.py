@@ -6,12 +6,9 @@ from typing import Iterator
 
 from pants.engine.target import Target
 
-from pants_enginewright.target_types import (
-    BOUNDS,
-    DatasetField,
+from pants_enginewright.targets.models import (
     DistributionField,
     DynamicAxesField,
-    EngineTestTarget,
     ExporterField,
     FilesField,
     GroupSizeField,
@@ -20,8 +17,13 @@ from pants_enginewright.target_types import (
     ModelCheckpointTarget,
     OnnxModelTarget,
     QuantizedModelTarget,
-    ReferenceField,
     TaskField,
+)
+from pants_enginewright.targets.validation import (
+    BOUNDS,
+    DatasetField,
+    EngineTestTarget,
+    ReferenceField,
 )
 
 

@@ -18,21 +18,20 @@ from pants.engine.target import (
 )
 from pants.engine.unions import UnionRule
 
-from pants_enginewright.cuda_targets import CudaExtensionTarget, CudaKernelsTarget
 from pants_enginewright.fields import AddressField, AddressListField
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.target_types import (
-    EngineTestTarget,
-    EnginewrightDependenciesField,
+from pants_enginewright.targets.base import EnginewrightDependenciesField
+from pants_enginewright.targets.cuda import CudaExtensionTarget, CudaKernelsTarget
+from pants_enginewright.targets.engines import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
+from pants_enginewright.targets.environments import ToolchainTarget
+from pants_enginewright.targets.models import (
     ExporterField,
     ModelCheckpointTarget,
     OnnxModelTarget,
-    OnnxruntimeEngineTarget,
     PluginsField,
     QuantizedModelTarget,
-    TensorrtRtxEngineTarget,
-    ToolchainTarget,
 )
+from pants_enginewright.targets.validation import EngineTestTarget
 from pants_enginewright.util_rules.library import module_path
 from pants_enginewright.util_rules.plugin_files import plugin_files
 from pants_enginewright.util_rules.toolchain import Toolchain, ToolchainRequest

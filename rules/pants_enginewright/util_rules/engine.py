@@ -11,7 +11,7 @@ from pants.engine.target import InvalidTargetException, Target
 
 from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.engines import (
     ComputeCapabilitiesField,
     KernelsField,
     MaxAuxStreamsField,

@@ -9,7 +9,8 @@ from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
 
-from pants_enginewright.cuda_targets import (
+from pants_enginewright.fields import thaw
+from pants_enginewright.targets.cuda import (
     CompilerFlagsField,
     CudaExtensionTarget,
     ExtensionSourcesField,
@@ -17,7 +18,6 @@ from pants_enginewright.cuda_targets import (
     ModuleField,
     SanitizersField,
 )
-from pants_enginewright.fields import thaw
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile

@@ -21,7 +21,8 @@ from pants.engine.target import (
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
-from pants_enginewright.cuda_targets import (
+from pants_enginewright.fields import thaw
+from pants_enginewright.targets.cuda import (
     CompilerFlagsField,
     CudaKernelsTarget,
     CudaSourcesField,
@@ -30,8 +31,7 @@ from pants_enginewright.cuda_targets import (
     MaxRegistersField,
     PtxField,
 )
-from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import ComputeCapabilitiesField
+from pants_enginewright.targets.engines import ComputeCapabilitiesField
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile

@@ -27,12 +27,12 @@ from pants.engine.target import (
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
-from pants_enginewright.library_test_targets import (
+from pants_enginewright.targets.environments import ToolEnvironmentTarget
+from pants_enginewright.targets.library_tests import (
     LibraryTestDependenciesField,
     LibraryTestEnvironmentField,
     LibraryTestSourceField,
 )
-from pants_enginewright.target_types import ToolEnvironmentTarget
 from pants_enginewright.util_rules import library
 from pants_enginewright.util_rules.launch import launch_files
 

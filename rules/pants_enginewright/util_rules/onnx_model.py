@@ -12,7 +12,7 @@ from pants.engine.target import Target
 
 from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.models import (
     CheckpointField,
     DtypeField,
     DynamicAxesField,

@@ -8,7 +8,7 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
 
 from pants_enginewright import canonical_json
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.engines import (
     GraphOptimizationField,
     ModelField,
     ProviderField,

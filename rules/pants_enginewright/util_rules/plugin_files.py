@@ -11,22 +11,19 @@ from typing import Dict, Tuple
 
 from pants.base.build_environment import get_buildroot
 
-from pants_enginewright.cuda_targets import (
+from pants_enginewright.targets.cuda import (
     CudaExtensionTarget,
     CudaHeadersTarget,
     CudaKernelsTarget,
 )
-from pants_enginewright.target_types import (
-    EngineTestTarget,
+from pants_enginewright.targets.engines import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
+from pants_enginewright.targets.environments import ToolchainTarget, ToolEnvironmentTarget
+from pants_enginewright.targets.models import (
     ModelCheckpointTarget,
     OnnxModelTarget,
-    OnnxruntimeEngineTarget,
     QuantizedModelTarget,
-    TensorrtRtxEngineTarget,
-    TextDatasetTarget,
-    ToolchainTarget,
-    ToolEnvironmentTarget,
 )
+from pants_enginewright.targets.validation import EngineTestTarget, TextDatasetTarget
 
 # The module of each target's rule; import inference finds what that one needs.
 MODULES: Dict[str, Tuple[str, ...]] = {

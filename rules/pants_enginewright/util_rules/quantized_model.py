@@ -9,7 +9,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import Target
 
 from pants_enginewright.fields import thaw
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.models import (
     GroupSizeField,
     KeepField,
     MethodField,

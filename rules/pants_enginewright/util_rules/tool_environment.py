@@ -20,7 +20,11 @@ from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
-from pants_enginewright.target_types import LockField, PythonVersionField, ToolEnvironmentTarget
+from pants_enginewright.targets.environments import (
+    LockField,
+    PythonVersionField,
+    ToolEnvironmentTarget,
+)
 from pants_enginewright.util_rules import interpreter, package_index
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import Files, ListFiles

@@ -17,7 +17,7 @@ from pants.engine.target import (
 from pants.util.strutil import bullet_list
 
 from pants_enginewright import canonical_json
-from pants_enginewright.target_types import ToolchainSourceField, ToolchainTarget
+from pants_enginewright.targets.environments import ToolchainSourceField, ToolchainTarget
 from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import File, Files, ListFiles
 

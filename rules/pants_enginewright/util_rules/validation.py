@@ -9,7 +9,7 @@ from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
 
-from pants_enginewright.target_types import (
+from pants_enginewright.targets.validation import (
     BOUNDS,
     DatasetField,
     DatasetSourceField,

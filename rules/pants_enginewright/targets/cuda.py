@@ -7,10 +7,8 @@ from pants.engine.target import COMMON_TARGET_FIELDS, MultipleSourcesField, Targ
 
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.fields import FlagField, ListField, NumberField, TextField
-from pants_enginewright.target_types import (
-    ComputeCapabilitiesField,
-    EnginewrightDependenciesField,
-)
+from pants_enginewright.targets.base import EnginewrightDependenciesField
+from pants_enginewright.targets.engines import ComputeCapabilitiesField
 
 
 class CudaSourcesField(MultipleSourcesField):

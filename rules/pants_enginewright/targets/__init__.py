@@ -1,0 +1,1 @@
+"""The BUILD vocabulary, by kind. Nothing here awaits; the help texts are the manual."""
