@@ -94,10 +94,12 @@ def build(
     toolchain = request.toolchain
     has_own_heap = deterministic_process.use_heap()
     trt = toolchain.product.load()
+    first = libraries.list_libraries(toolchain.product)
+    raise_if_any(libraries.compare_before_build(toolchain.libraries, first))
     verify_inputs()
     serialized = _serialize(trt, request, model)
     # Every library that took part is mapped now; some may have come during the build.
-    loaded = libraries.list_libraries(toolchain.product)
+    loaded = libraries.list_libraries(toolchain.product, first)
     raise_if_any(libraries.compare(toolchain.libraries, loaded))
     view = memoryview(serialized.memory)
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -59,6 +59,15 @@ def compare(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[Prob
     return problems
 
 
+def compare_before_build(expected: Mapping[str, str], loaded: Mapping[str, str]) -> list[Problem]:
+    """What is wrong now already, when libraries of `expected` may yet be loaded by the build.
+
+    Those that are missing so far are listed only beside others that are wrong.
+    """
+    known = {name: sha256 for name, sha256 in expected.items() if name in loaded}
+    return compare(expected, loaded) if compare(known, loaded) else []
+
+
 def loaded_version(product: Product) -> str:
     """All four fields of the version that the mapped core library reports about itself."""
     paths = [p for n, p in product_paths(product).items() if n.startswith(product.core_library)]

@@ -341,6 +341,7 @@ def test_other_libraries_than_the_toolchain_lists_leave_no_plan(
     assert f"sha256 {toolchain['libraries']['libtensorrt_rtx.so.1']}" in ran.errors
     assert unlisted in ran.errors
     assert "libx.so" in ran.errors
+    assert "Building" not in ran.errors
     assert not ran.outputs.joinpath("engine.plan").exists()
 
 

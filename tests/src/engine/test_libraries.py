@@ -42,6 +42,13 @@ def test_each_kind_of_difference_is_one_problem() -> None:
     assert (problems[1].expected, problems[1].actual) == ("sha256 bb", "sha256 dd")
 
 
+def test_before_the_build_a_library_may_be_missing_yet() -> None:
+    expected = {"liba.so": "aa", "libb.so": "bb"}
+    assert libraries.compare_before_build(expected, {"liba.so": "aa"}) == []
+    problems = libraries.compare_before_build(expected, {"liba.so": "cc"})
+    assert [p.where for p in problems] == ["liba.so", "libb.so"]
+
+
 @pytest.fixture(scope="module")
 def product_folders() -> list[Path]:
     import tensorrt_rtx_bindings
