@@ -141,12 +141,12 @@ def _describe(path: Path) -> dict[str, Any]:
     return {"path": str(path), "sha256": digest.sha256, "size": digest.size}
 
 
-def tensor_shapes() -> dict[str, list[int]]:
-    hidden, intermediate = CONFIG["hidden_size"], CONFIG["intermediate_size"]
-    query = CONFIG["num_attention_heads"] * CONFIG["head_dim"]
-    key_value = CONFIG["num_key_value_heads"] * CONFIG["head_dim"]
-    shapes = {"model.embed_tokens.weight": [CONFIG["vocab_size"], hidden]}
-    for layer in range(CONFIG["num_hidden_layers"]):
+def tensor_shapes(config: Mapping[str, Any]) -> dict[str, list[int]]:
+    hidden, intermediate = config["hidden_size"], config["intermediate_size"]
+    query = config["num_attention_heads"] * config["head_dim"]
+    key_value = config["num_key_value_heads"] * config["head_dim"]
+    shapes = {"model.embed_tokens.weight": [config["vocab_size"], hidden]}
+    for layer in range(config["num_hidden_layers"]):
         here = f"model.layers.{layer}"
         shapes |= {
             f"{here}.input_layernorm.weight": [hidden],
@@ -154,32 +154,35 @@ def tensor_shapes() -> dict[str, list[int]]:
             f"{here}.mlp.gate_proj.weight": [intermediate, hidden],
             f"{here}.mlp.up_proj.weight": [intermediate, hidden],
             f"{here}.post_attention_layernorm.weight": [hidden],
-            f"{here}.self_attn.k_norm.weight": [CONFIG["head_dim"]],
+            f"{here}.self_attn.k_norm.weight": [config["head_dim"]],
             f"{here}.self_attn.k_proj.weight": [key_value, hidden],
             f"{here}.self_attn.o_proj.weight": [hidden, query],
-            f"{here}.self_attn.q_norm.weight": [CONFIG["head_dim"]],
+            f"{here}.self_attn.q_norm.weight": [config["head_dim"]],
             f"{here}.self_attn.q_proj.weight": [query, hidden],
             f"{here}.self_attn.v_proj.weight": [key_value, hidden],
         }
     return {**shapes, "model.norm.weight": [hidden]}
 
 
-def write_checkpoint(folder: Path, dtype: str) -> None:
-    """Config and seeded weights: normal with deviation 0.02, norms around 1."""
+def write_checkpoint(
+    folder: Path, dtype: str, config: Mapping[str, Any] = CONFIG, *, seed: int = SEED
+) -> None:
+    """A Qwen3 checkpoint with seeded weights: normal with deviation 0.02, norms around 1."""
     folder.mkdir()
-    canonical_json.write(folder / "config.json", {**CONFIG, "dtype": dtype})
+    canonical_json.write(folder / "config.json", {**config, "dtype": dtype})
+    shapes = tensor_shapes(config)
     code = {"bfloat16": "BF16", "float16": "F16"}[dtype]
     header, offset = {}, 0
-    for name, shape in tensor_shapes().items():
+    for name, shape in shapes.items():
         end = offset + 2 * int(np.prod(shape))
         header[name] = {"dtype": code, "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    random = np.random.Generator(np.random.Philox(SEED))
+    random = np.random.Generator(np.random.Philox(seed))
     with (folder / "model.safetensors").open("wb") as stream:
         stream.write(len(text).to_bytes(8, "little") + text)
-        for shape in tensor_shapes().values():
+        for shape in shapes.values():
             left, mean = int(np.prod(shape)), float(len(shape) == 1)
             while left:
                 count = min(left, PIECE_ELEMENTS)

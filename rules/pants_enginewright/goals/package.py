@@ -265,7 +265,8 @@ async def fetch_package(request: FetchPackage) -> FetchedPackage:
 
     Pants writes a package file by file, and fetches each from the remote cache when its turn comes:
     where that broke off, dist/ would keep half a package. A process that has it as its input, and
-    does nothing, brings all of it into the store before.
+    does nothing, brings all of it into the store before. Once for each daemon: a repository has
+    hundreds of packages, and most do not change.
     """
     local = await Get(ChosenLocalEnvironmentName)
     process = Process(
@@ -273,7 +274,7 @@ async def fetch_package(request: FetchPackage) -> FetchedPackage:
         description=f"Fetch the package {request.path}",
         level=LogLevel.DEBUG,
         input_digest=request.digest,
-        cache_scope=ProcessCacheScope.PER_SESSION,
+        cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
     )
     try:
         await Get(ProcessResult, {process: Process, local.val: EnvironmentName})
