@@ -28,8 +28,6 @@ import argparse
 import json
 import os
 import secrets
-import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -41,11 +39,10 @@ from pathlib import Path
 from typing import Any
 
 from full_size import write_checkpoint
+from repository import copy_plugin, expect, stop_daemon
 
 from enginewright import canonical_json
 
-ROOT = Path(__file__).parents[1]
-COPIED = ("pants", "pants.toml", "launcher", "lockfiles", "toolchains", "rules", "src")
 ENGINES_PER_MODEL = 10
 BAR_SECONDS = 2.0
 SETTLE_SECONDS = 1.0  # for the daemon to hear of changed files
@@ -186,15 +183,7 @@ class Repository:
 
     @classmethod
     def make(cls, root: Path, engines: int, kind: Kind) -> Repository:
-        root.mkdir()
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(
-                    source, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
-                )
-            else:
-                shutil.copy2(source, root / name)
+        copy_plugin(root)
         models = tuple(f"m{number:02}" for number in range(engines // ENGINES_PER_MODEL))
         for model in models:
             folder = root / "models" / model
@@ -280,15 +269,6 @@ class Repository:
         self.git("checkout", "--quiet", ".")
         time.sleep(SETTLE_SECONDS)
 
-    def stop_daemon(self) -> None:
-        for file in self.root.glob(".pids/*/pantsd/pid"):
-            os.kill(int(file.read_text()), signal.SIGTERM)
-
-
-def expect(what: str, actual: object, expected: object) -> None:
-    if actual != expected:
-        sys.exit(f"{what}: {actual}; expected {expected}")
-
 
 def run_round(repository: Repository, number: int) -> dict[str, float]:
     """Each number up to ENGINES_PER_MODEL times the models edits another engine."""
@@ -348,7 +328,7 @@ def measure(folder: Path, engines: int, kind: Kind, rounds: int) -> dict[str, An
             shown = ", ".join(f"{name} {value:.2f}" for name, value in results[-1].items())
             print(f"  round {number}: {shown}", file=sys.stderr)
     finally:
-        repository.stop_daemon()
+        stop_daemon(repository.root)
     medians = {name: statistics.median(r[name] for r in results) for name in results[0]}
     size = sum(file.stat().st_size for file in (repository.root / "dist").rglob("*"))
     return {

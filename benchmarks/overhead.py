@@ -19,7 +19,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -31,10 +30,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from repository import ROOT, daemons, stop_daemon
+
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
 
-ROOT = Path(__file__).parents[1]
 ENGINE = "engines:qwen3_fp16"
 PLAN = Path("dist/engines/qwen3_fp16/engine.plan")
 CHECKPOINT = Path("models/qwen3")
@@ -132,11 +132,7 @@ class Copy:
 
     @property
     def daemon(self) -> list[int]:
-        return [int(file.read_text()) for file in self.folder.glob(".pids/*/pantsd/pid")]
-
-    def stop_daemon(self) -> None:
-        for pid in self.daemon:
-            os.kill(pid, signal.SIGTERM)
+        return daemons(self.folder)
 
     def time(self, *command: str) -> Run:
         """Run a command in the copy; exits with what it printed when it fails."""
@@ -310,7 +306,7 @@ def main() -> int:
         try:
             results = measure(copy, given.rounds)
         finally:
-            copy.stop_daemon()
+            stop_daemon(copy.folder)
     print(table(results))
     if given.json:
         canonical_json.write(given.json, json.loads(json.dumps(results)))

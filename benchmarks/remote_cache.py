@@ -25,7 +25,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import socket
 import statistics
 import subprocess
@@ -39,15 +38,14 @@ from pathlib import Path
 from typing import Any
 
 from full_size import DECODE, PREFILL, write_checkpoint
-from many_engines import COPIED
+from repository import ROOT, copy_plugin, expect, stop_daemon
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
 
-ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "e2e"))
 
-import reapi_server  # noqa: E402
+import reapi_server
 
 FIRST, SECOND = "first", "second"
 COMPUTE_CAPABILITIES = {FIRST: "8.9", SECOND: "8.6"}
@@ -86,13 +84,7 @@ def engines_build() -> str:
 
 
 def make_repository(root: Path) -> None:
-    root.mkdir()
-    for name in (*COPIED, "pants.ci.toml"):
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(source, root / name)
+    copy_plugin(root, "pants.ci.toml")
     (root / "models").mkdir()
     write_checkpoint(root / "models" / "full_size", "bfloat16")
     (root / "models" / "full_size" / "BUILD").write_text(MODEL_BUILD)
@@ -148,17 +140,6 @@ class Machine:
     def start_daemon(self) -> None:
         self.run("list", "engines:")
 
-    def stop_daemon(self) -> None:
-        for file in self.root.glob(".pids/*/pantsd/pid"):
-            pid = int(file.read_text())
-            try:
-                os.kill(pid, signal.SIGTERM)
-                while True:
-                    os.kill(pid, 0)
-                    time.sleep(0.1)
-            except ProcessLookupError:
-                pass
-
 
 def plain_copy(source: Path, target: Path) -> float:
     """Seconds to send a file through the loopback into a new file, fsync included."""
@@ -180,11 +161,6 @@ def _send(listener: socket.socket, source: Path) -> None:
     connection, _ = listener.accept()
     with connection, source.open("rb") as stream:
         connection.sendfile(stream)
-
-
-def expect(what: str, actual: object, expected: object) -> None:
-    if actual != expected:
-        sys.exit(f"{what}: {actual}; expected {expected}")
 
 
 def blob(server: reapi_server.ReapiServer, digest: FileDigest) -> Path:
@@ -216,7 +192,7 @@ def run_round(
         no_op, steps = machine.package(SECOND)
         expect("sources of a no-op", {step["from"] for step in steps}, {"memory"})
     finally:
-        machine.stop_daemon()
+        stop_daemon(machine.root)
         shutil.rmtree(machine.folder)
     # Before and after: a disk that was just written to is slower.
     after = copy(source, copied, plans[SECOND])
@@ -237,7 +213,7 @@ def measure(folder: Path, rounds: int) -> dict[str, Any]:
         print("building on machine A", file=sys.stderr)
         build, _ = first.package(FIRST, SECOND)
         plans = {name: FileDigest.of(first.plan(name)) for name in COMPUTE_CAPABILITIES}
-        first.stop_daemon()
+        stop_daemon(first.root)
         shutil.rmtree(first.folder)
         print(f"  {build:.0f} s, uploads included", file=sys.stderr)
         results = []
@@ -249,7 +225,7 @@ def measure(folder: Path, rounds: int) -> dict[str, Any]:
             shown = ", ".join(f"{name} {value:.2f}" for name, value in results[-1].items())
             print(f"  round {number}: {shown}", file=sys.stderr)
     finally:
-        first.stop_daemon()
+        stop_daemon(first.root)
         server.stop()
     medians = {name: statistics.median(r[name] for r in results) for name in results[0]}
     return {"plan_bytes": plans[SECOND].size, "build": build, "rounds": results, **medians}

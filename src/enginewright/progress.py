@@ -4,9 +4,8 @@ The folder `.progress` exists only where whoever runs the step made it; a build 
 stream the output of its processes can show the file to the user. Steps that run at the same time
 have files of their own.
 
-A report is made from inside a builder whose result follows the addresses of heap blocks. So it
-takes no large block, and does the same with the folder as without it but for two system calls; and
-it never fails, because a builder takes an exception for the wish to stop.
+A report never fails: it is made from inside a builder that takes an exception for the wish to
+stop.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ FOLDER = Path(".progress")
 
 @functools.cache
 def descriptor() -> int:
-    """The file of this process, open for writing; -1 where there is no folder for it.
-
-    Call it before the builder starts: the first call takes memory.
-    """
+    """The file of this process, open for writing; -1 where there is no folder for it."""
     request = Path("request.json")
     name = hashlib.sha256(request.read_bytes()).hexdigest()[:16] if request.is_file() else "step"
     with contextlib.suppress(OSError):

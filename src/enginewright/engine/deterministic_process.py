@@ -121,9 +121,7 @@ def compile_heap(library: Path) -> None:
     finally:
         tcc.tcc_delete(state)
     if failed or messages:
-        raise InputError(
-            [Problem("does not compile", str(_SOURCE.name), actual="; ".join(messages))]
-        )
+        raise InputError([Problem("does not compile", _SOURCE.name, actual="; ".join(messages))])
 
 
 def _compiler() -> Path:
