@@ -3,11 +3,14 @@
    The thread that called build_heap_enter() gets its memory from a region at a fixed address: each
    block lies right after the one before, and no address is used twice. build_heap_align() goes on at
    the next multiple of 256 MiB, so that what follows does not depend on how much was taken until
-   then, within that. All other threads keep the heap of the C library. Chunks go
-   back to the system as soon as no block in use touches them.
+   then, within that. All other threads keep the heap of the C library.
+
+   A chunk is free as soon as no block in use touches it. Its pages then move, emptied, to where the
+   heap goes on, which costs less than giving them back and asking for new ones.
 
    Loaded with LD_PRELOAD. For x86-64, Linux and glibc; written without the headers, thread-local
-   storage and atomic built-ins that a small C compiler may lack. */
+   storage and atomic built-ins that a small C compiler may lack, and with macros where such a
+   compiler would make calls: a large model takes 60 million blocks. */
 
 typedef unsigned long word;
 
@@ -17,12 +20,15 @@ void *__libc_realloc(void *block, word size);
 void *__libc_memalign(word alignment, word size);
 void __libc_free(void *block);
 void *mmap(void *address, word size, int protection, int flags, int file, long offset);
+void *mremap(void *address, word size, word new_size, int flags, void *target);
 int madvise(void *address, word size, int advice);
 void *memcpy(void *target, const void *source, word size);
+void *memset(void *target, int value, word size);
 int *__errno_location(void);
 
 enum { READ_WRITE = 3, DONTNEED = 4, OUT_OF_MEMORY = 12 };
 enum { FLAGS = 0x104022 }; /* MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE */
+enum { MOVE_THERE = 3 };   /* MREMAP_MAYMOVE | MREMAP_FIXED */
 
 #define BASE 0x100000000000UL
 #define SIZE (1UL << 45)
@@ -30,6 +36,18 @@ enum { FLAGS = 0x104022 }; /* MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_
 #define GROWTH (1UL << 26)
 #define CHUNK (1UL << 20)
 #define USERS_SIZE (SIZE / CHUNK * sizeof(word))
+#define OPEN (1UL << 40)
+#define SPARES 64
+#define MOVES 20000 /* each leaves up to two more mappings, and Linux allows 65530 */
+
+#define CHUNK_OF(address) (((address) - BASE) / CHUNK)
+#define ADDRESS_OF(chunk) ((void *)(BASE + (chunk) * CHUNK))
+#define SIZE_OF(block) (((struct header *)(block))[-1].size)
+#define IS_OURS(block) ((word)(block) - BASE < SIZE)
+
+/* Coarse steps: the length of a text with a time in it must not move the blocks that follow. */
+#define ROUNDED(size) \
+    ((size) > 128 ? ((size) + 63) & ~63UL : (size) > 32 ? 128 : (size) > 16 ? 32 : 16)
 
 struct header {
     word size;
@@ -39,10 +57,17 @@ struct header {
 static word owner;
 static word next;   /* where the next header may begin */
 static word mapped; /* the end of what is mapped */
-static int lock;
 
-/* By chunk of the region: how many blocks in use touch it, and one for the chunk of `next`. */
+/* By chunk of the region: how many blocks in use touch it. The chunk of `next` has OPEN for those
+   that were put there, and `taken` counts them. */
 static word *const users = (word *)(BASE - USERS_SIZE);
+static word open_chunk;
+static word taken;
+
+static word spare[SPARES]; /* free chunks whose pages wait for another place */
+static word spares;
+static word moves;
+static int lock; /* of the three above */
 
 static word this_thread(void) {
     word id;
@@ -60,30 +85,15 @@ static int swap(int *flag, int value) {
     return value;
 }
 
-static int is_owner(void) { return owner && owner == this_thread(); }
+static void acquire(void) {
+    while (swap(&lock, 1)) {
+    }
+}
 
-static int is_ours(const void *block) { return (word)block - BASE < SIZE; }
-
-static word *size_of(void *block) { return &((struct header *)block)[-1].size; }
+static void release(void) { swap(&lock, 0); }
 
 static int map(word address, word size) {
     return (word)mmap((void *)address, size, READ_WRITE, FLAGS, -1, 0) == address;
-}
-
-/* Coarse steps: the length of a text with a time in it must not move the blocks that follow. */
-static word rounded(word size) {
-    if (size <= 32) return size <= 16 ? 16 : 32;
-    return size <= 128 ? 128 : (size + 63) & ~63UL;
-}
-
-static word chunk_of(word address) { return (address - BASE) / CHUNK; }
-
-static word first_chunk(word block) { return chunk_of(block - sizeof(struct header)); }
-
-static word last_chunk(word block, word size) { return chunk_of(block + rounded(size) - 1); }
-
-static void leave(word chunk) {
-    if (add(&users[chunk], -1UL) == 1) madvise((void *)(BASE + chunk * CHUNK), CHUNK, DONTNEED);
 }
 
 static int grow(word end) {
@@ -94,36 +104,80 @@ static int grow(word end) {
     return 1;
 }
 
-static void *take_unlocked(word size, word alignment) {
+static void retire(word chunk) {
+    int kept;
+    acquire();
+    kept = spares < SPARES && moves < MOVES;
+    if (kept) spare[spares++] = chunk;
+    release();
+    if (!kept) madvise(ADDRESS_OF(chunk), CHUNK, DONTNEED);
+}
+
+/* Bring pages of a free chunk to `chunk`, which is mapped and was never used. */
+static void furnish(word chunk) {
+    void *to = ADDRESS_OF(chunk);
+    void *from = 0;
+    acquire();
+    if (spares) {
+        from = ADDRESS_OF(spare[--spares]);
+        moves++;
+    }
+    release();
+    if (!from) return;
+    if (mremap(from, CHUNK, CHUNK, MOVE_THERE, to) == to)
+        memset(to, 0, CHUNK);
+    else
+        map((word)to, CHUNK); /* where the move took the old mapping away */
+}
+
+static void begin(word chunk) {
+    open_chunk = chunk;
+    users[chunk] = OPEN;
+    taken = 0;
+}
+
+static void finish(void) {
+    if (add(&users[open_chunk], taken - OPEN) == OPEN - taken) retire(open_chunk);
+}
+
+static void go_on(word first, word last, int is_large) {
+    if (first == open_chunk) {
+        taken++;
+        first++;
+    }
+    finish();
+    for (; first < last; first++) users[first] = 1;
+    begin(last);
+    if (!is_large) furnish(last);
+}
+
+static void *take(word size, word alignment) {
     word block = (next + sizeof(struct header) + alignment - 1) & ~(alignment - 1);
-    word end = block + rounded(size);
-    word before = chunk_of(next);
-    if (size > SIZE || !grow(end)) {
+    word end = block + ROUNDED(size);
+    word last = CHUNK_OF(end - 1);
+    if (size > SIZE || (end > mapped && !grow(end))) {
         *__errno_location() = OUT_OF_MEMORY;
         return 0;
     }
-    for (word chunk = first_chunk(block); chunk <= last_chunk(block, size); chunk++)
-        add(&users[chunk], 1);
-    add(&users[chunk_of(end)], 1);
-    leave(before);
+    if (last != open_chunk) go_on(CHUNK_OF(block - sizeof(struct header)), last, size >= CHUNK);
+    taken++;
     next = end;
-    *size_of((void *)block) = size;
+    SIZE_OF(block) = size;
     return (void *)block;
 }
 
-static void acquire(void) {
-    while (swap(&lock, 1)) {
-    }
+static void leave(word chunk) {
+    if (add(&users[chunk], -1UL) == 1) retire(chunk);
 }
 
-static void release(void) { swap(&lock, 0); }
-
-static void *take(word size, word alignment) {
-    void *block;
-    acquire();
-    block = take_unlocked(size, alignment);
-    release();
-    return block;
+static void give_back(word block) {
+    word size = SIZE_OF(block);
+    word first = CHUNK_OF(block - sizeof(struct header));
+    word last = CHUNK_OF(block + ROUNDED(size) - 1);
+    if (last > first + 1) /* what lies between is this block's alone */
+        madvise(ADDRESS_OF(first + 1), (last - first - 1) * CHUNK, DONTNEED);
+    if (last != first) leave(last);
+    leave(first);
 }
 
 /* From now on the calling thread lives on this heap; returns 0 where the system does not allow it. */
@@ -132,60 +186,57 @@ int build_heap_enter(void) {
         if (!map((word)users, USERS_SIZE)) return 0;
         next = mapped = BASE;
         if (!grow(BASE)) return 0;
-        users[0] = 1;
+        begin(0);
     }
     owner = this_thread();
     return 1;
 }
 
 void build_heap_align(void) {
-    word before;
-    if (!is_owner() || next + 2 * ALIGNMENT > BASE + SIZE) return;
-    acquire();
-    before = chunk_of(next);
+    if (owner != this_thread() || next + 2 * ALIGNMENT > BASE + SIZE) return;
+    finish();
     next = mapped = (next & ~(ALIGNMENT - 1)) + ALIGNMENT;
-    add(&users[chunk_of(next)], 1);
-    leave(before);
-    release();
+    begin(CHUNK_OF(next));
+    if (grow(next)) furnish(open_chunk);
 }
 
-void *malloc(word size) { return is_owner() ? take(size, 16) : __libc_malloc(size); }
+void *malloc(word size) {
+    return owner == this_thread() ? take(size, 16) : __libc_malloc(size);
+}
 
 void free(void *block) {
-    if (!is_ours(block)) {
+    if (IS_OURS(block))
+        give_back((word)block);
+    else
         __libc_free(block);
-        return;
-    }
-    word last = last_chunk((word)block, *size_of(block));
-    for (word chunk = first_chunk((word)block); chunk <= last; chunk++) leave(chunk);
 }
 
 void *calloc(word count, word size) {
-    if (!is_owner()) return __libc_calloc(count, size);
+    if (owner != this_thread()) return __libc_calloc(count, size);
     if (size && count > -1UL / size) {
         *__errno_location() = OUT_OF_MEMORY;
         return 0;
     }
-    return take(count * size, 16); /* Never used before, so the system's zeros. */
+    return take(count * size, 16); /* Nothing was there before, so zeros. */
 }
 
 void *realloc(void *block, word size) {
     void *larger;
     if (!block) return malloc(size);
-    if (!is_ours(block)) return __libc_realloc(block, size);
+    if (!IS_OURS(block)) return __libc_realloc(block, size);
     if (!size) {
         free(block);
         return 0;
     }
     larger = malloc(size);
     if (!larger) return 0;
-    memcpy(larger, block, *size_of(block) < size ? *size_of(block) : size);
+    memcpy(larger, block, SIZE_OF(block) < size ? SIZE_OF(block) : size);
     free(block);
     return larger;
 }
 
 void *memalign(word alignment, word size) {
-    if (!is_owner()) return __libc_memalign(alignment, size);
+    if (owner != this_thread()) return __libc_memalign(alignment, size);
     return take(size, alignment < 16 ? 16 : alignment);
 }
 
@@ -203,7 +254,7 @@ int posix_memalign(void **result, word alignment, word size) {
 word malloc_usable_size(void *block) {
     word chunk;
     if (!block) return 0;
-    if (is_ours(block)) return *size_of(block);
+    if (IS_OURS(block)) return SIZE_OF(block);
     chunk = ((word *)block)[-1]; /* glibc: the size of the chunk, and flags in its low bits */
     return (chunk & ~7UL) - (chunk & 2 ? 2 : 1) * sizeof(word);
 }

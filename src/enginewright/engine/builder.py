@@ -36,6 +36,9 @@ from enginewright.engine.tensor import EngineTensor
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
 
+_PIECE = 1 << 16
+"""Bytes of the plan that are written at once."""
+
 # What the library says where it looks for a device and the host has no CUDA driver.
 _NO_DEVICE = ("cudaError 35", "CHECK(status == CUDA_SUCCESS)")
 
@@ -96,15 +99,18 @@ def build(
     trt = toolchain.product.load()
     first = libraries.list_libraries(toolchain.product)
     raise_if_any(libraries.compare_before_build(toolchain.libraries, first))
-    verify_inputs()
-    serialized = _serialize(trt, request, model)
-    # Every library that took part is mapped now; some may have come during the build.
-    loaded = libraries.list_libraries(toolchain.product, first)
-    raise_if_any(libraries.compare(toolchain.libraries, loaded))
-    view = memoryview(serialized.memory)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        digest = pool.submit(lambda: hashlib.sha256(view).hexdigest())
-        plan.write_bytes(view)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        verified = beside.submit(verify_inputs)
+        try:
+            serialized = _serialize(trt, request, model)
+        finally:
+            verified.result()  # A wrong file explains whatever the builder says of it.
+        # Every library that took part is mapped now; some may have come during the build.
+        loaded = libraries.list_libraries(toolchain.product, first)
+        raise_if_any(libraries.compare(toolchain.libraries, loaded))
+        view = memoryview(serialized.memory)
+        digest = beside.submit(lambda: hashlib.sha256(view).hexdigest())
+        _write(plan, view)
         sha256 = digest.result()
     return BuiltEngine(
         FileDigest(sha256, view.nbytes),
@@ -117,6 +123,17 @@ def build(
         serialized.warnings,
         reproducibility.of_plan(serialized.tensors, has_own_heap=has_own_heap),
     )
+
+
+def _write(path: Path, view: memoryview) -> None:
+    """Write in small pieces: they get pages that the build has just freed.
+
+    One large piece gets large pages that were never used, which a virtual machine's host may have
+    to find first: 3.3 s instead of 0.4 s for 1.2 GB where this was measured.
+    """
+    with path.open("wb", buffering=0) as stream:
+        for begin in range(0, view.nbytes, _PIECE):
+            stream.write(view[begin : begin + _PIECE])
 
 
 def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:

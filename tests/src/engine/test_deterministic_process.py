@@ -62,15 +62,15 @@ libc.free(larger)
 again = libc.malloc(300_000)
 print(again > larger)  # no address is used twice
 before = resident()
-blocks = [libc.malloc(1000) for _ in range(100_000)]
+blocks = [libc.malloc(1000) for _ in range(200_000)]
 for block in blocks:
     ctypes.memset(block, 1, 1000)
 held = resident() - before
 freed = threading.Thread(target=lambda: [libc.free(block) for block in blocks])
 freed.start(); freed.join()
-print(held > 90_000_000, resident() - before < 20_000_000)
-zeros = libc.calloc(1000, 1000)
-print(ctypes.string_at(zeros, 1_000_000) == bytes(1_000_000))
+print(held > 190_000_000, resident() - before < 90_000_000)  # 64 MiB wait for further use
+zeros = [libc.calloc(count, 1000) for count in [300] * 100 + [3000] * 10]
+print(all(not any(ctypes.string_at(block, 300_000)) for block in zeros), zeros == sorted(zeros))
 print(libc.calloc(2**40, 2**40), libc.malloc(2**50))
 """
 
@@ -111,7 +111,7 @@ def test_blocks_keep_what_they_hold_and_free_pages_go_back(tmp_path: Path) -> No
         "b'kept     ' 300000 True",
         "True",
         "True True",
-        "True",
+        "True True",
         "None None",
     ]
 
