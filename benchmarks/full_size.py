@@ -2,14 +2,19 @@
 
     python benchmarks/full_size.py [--dtype bfloat16 float16] [--without-torch] [--json FILE]
 
-The checkpoint has the shape of Qwen3-0.6B and seeded weights; it is made in a temporary folder, and
-making it is not measured. Each step is a process of its own, started as Pants starts it; its time
-includes the start of Python. Peak memory is the largest of all steps. The direct path makes an
-engine with a KV cache, logits of the last token and two optimization profiles (prefill and decode),
-twice, in two folders; both must have the same bytes. The torch exporter makes no cache, so the two
-exporters are compared on what both can: all logits, no cache, one profile. The engine with the
-cache is compared with that, too, though it is more work. Needs the packages of the environments
-`onnx`, `export` and `tensorrt_rtx` in one interpreter; needs no GPU.
+The checkpoint has the shape of Qwen3-0.6B and seeded weights; making it is not measured. Three
+paths lead to an engine, each step a process of its own, started as Pants starts it:
+
+    cached  KV cache, logits of the last token, two optimization profiles (prefill and decode), by
+            the direct exporter; built twice, in two folders, which must give the same bytes
+    direct  all logits, no cache, one profile, by the direct exporter
+    torch   the same by the torch exporter, which makes no cache
+
+Then `./pants package` makes the engine of `cached` in a repository with a store of its own: its
+tools are installed and its daemon is warm, but the checkpoint was never seen. The plan must be that
+of the steps. Peak memory is the largest of all steps, and for Pants that of all its processes
+together. Needs the packages of the environments `onnx`, `export` and `tensorrt_rtx` in one
+interpreter; needs no GPU.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,11 +34,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commands import Run, run
+from repository import ROOT, copy_plugin, expect, stop_daemon
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
 
-ROOT = Path(__file__).parents[1]
 TOOLCHAIN = ROOT / "toolchains/rtx1.7_cu13.0.toml"
 CONFIG: Mapping[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -64,6 +71,16 @@ DECODE = {
     "past_sequence": [1, 1024, 4095],
     "total_sequence": [2, 1025, 4096],
 }
+SMALL = {
+    "head_dim": 128,
+    "hidden_size": 256,
+    "intermediate_size": 256,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 1,
+    "num_key_value_heads": 1,
+    "vocab_size": 256,
+}
+"""What makes a model of the same kind that is built at once."""
 NO_CACHE = {"batch": [1, 1, 1], "sequence": [1, 512, 2048]}
 COMPUTE_CAPABILITIES = ["8.9"]
 SEED = 20260101
@@ -74,8 +91,29 @@ BARS = {
     "cached_peak_bytes": 5e9,
     "export_seconds": 3.0,
     "export_peak_bytes": 300e6,
+    "packaged_seconds": 40.0,
+    "packaged_peak_bytes": 5e9,
     "times_faster_than_torch": 4.0,
 }
+MODEL_BUILD = """\
+model_checkpoint(name="checkpoint", config="config.json", weights=["model.safetensors"])
+onnx_model(
+    name="cached",
+    checkpoint=":checkpoint",
+    task="text-generation-with-past",
+    exporter="direct",
+    dtype="{dtype}",
+)
+"""
+ENGINE_BUILD = """\
+tensorrt_rtx_engine(
+    name="{name}",
+    model="models/{model}:cached",
+    toolchain="toolchains:rtx1.7_cu13.0",
+    profiles={profiles},
+    compute_capabilities=["{compute_capability}"],
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -269,16 +307,55 @@ def torch_path(folder: Path, checkpoint: Path, dtype: str) -> Way:
     return path
 
 
+def engine_build(name: str, model: str, compute_capability: str) -> str:
+    """Text of a BUILD file: the engine of `models/MODEL` with both profiles."""
+    return ENGINE_BUILD.format(
+        name=name,
+        model=model,
+        profiles=[PREFILL, DECODE],
+        compute_capability=compute_capability,
+    )
+
+
+def packaged_path(folder: Path, checkpoint: Path, dtype: str) -> tuple[Run, FileDigest]:
+    root = folder / "repository"
+    copy_plugin(root)
+    (root / "models").mkdir()
+    (root / "engines").mkdir()
+    write_checkpoint(root / "models" / "small", dtype, {**CONFIG, **SMALL})
+    shutil.copytree(checkpoint, root / "models" / "full_size")
+    engines = []
+    for model in ("small", "full_size"):
+        (root / "models" / model / "BUILD").write_text(MODEL_BUILD.format(dtype=dtype))
+        engines.append(engine_build(model, model, *COMPUTE_CAPABILITIES))
+    (root / "engines" / "BUILD").write_text("".join(engines))
+    variables = {"PANTS_LOCAL_STORE_DIR": str(folder / "store")}
+    try:
+        for target in ("engines:small", "engines:full_size"):  # the first one installs the tools
+            packaged = run(root, "./pants", "package", target, variables=variables)
+            print(f"  ./pants package {target}: {packaged.seconds:.1f} s", file=sys.stderr)
+    finally:
+        stop_daemon(root)
+    return packaged, FileDigest.of(root / "dist/engines/full_size/engine.plan")
+
+
 def measure(folder: Path, dtype: str, *, with_torch: bool) -> dict[str, Any]:
     print(f"{dtype}: making the checkpoint", file=sys.stderr)
     checkpoint = folder / "checkpoint"
     write_checkpoint(checkpoint, dtype)
     cached, plan = cached_path(folder / "cached", checkpoint, dtype)
     _, again = cached_path(folder / "another/folder", checkpoint, dtype)
+    (folder / "pants").mkdir()
+    packaged, through_pants = packaged_path(folder / "pants", checkpoint, dtype)
+    expect("plan through Pants", through_pants, plan)
+    shutil.rmtree(folder / "pants")
     export = cached.step("export_direct")
     results: dict[str, Any] = {
         "dtype": dtype,
         **_figures("cached", cached),
+        "packaged": asdict(packaged),
+        "packaged_seconds": packaged.seconds,
+        "packaged_peak_bytes": packaged.peak_bytes,
         "export_seconds": export.seconds,
         "export_peak_bytes": export.peak_bytes,
         "plan": asdict(plan),
@@ -332,6 +409,12 @@ def table(measured: Sequence[Mapping[str, Any]]) -> str:
                     f"{results[f'{way}_seconds']:>9.2f}{processor:>9.2f}"
                     f"{results[f'{way}_peak_bytes'] / 1e9:>9.2f}"
                 )
+        packaged = results["packaged"]
+        lines.append(
+            f"{results['dtype']:<10}{'cached':<8}{'./pants package':<20}"
+            f"{packaged['seconds']:>9.2f}{packaged['processor_seconds']:>9.2f}"
+            f"{packaged['peak_bytes'] / 1e9:>9.2f}"
+        )
         lines.append(f"plan {results['plan']['sha256']}, {results['plan']['size']} bytes")
         if "torch" in results:
             ratio = results["cached_times_faster_than_torch"]
@@ -350,7 +433,7 @@ def main() -> int:
     )
     parser.add_argument("--without-torch", action="store_true", help="the direct path only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
-    parser.add_argument("--folder", type=Path, help="where to put the temporary folder (7 GB)")
+    parser.add_argument("--folder", type=Path, help="where to put the temporary folder (12 GB)")
     given = parser.parse_args()
     measured = []
     for dtype in given.dtype:

@@ -23,13 +23,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from commands import Run, run, tree_memory
 from repository import ROOT, daemons, stop_daemon
 
 from enginewright import canonical_json
@@ -46,72 +46,12 @@ SETTLE_SECONDS = 1.0  # for the daemon to hear of changed files
 
 
 @dataclass(frozen=True)
-class Run:
-    seconds: float
-    processor_seconds: float
-    """Of all processes, those of the daemon included."""
-    peak_bytes: int
-    """Resident memory of the process tree, at most; what processes share counts once in each."""
-
-
-@dataclass(frozen=True)
 class Round:
     plain: Run
     pants: Run
     plan: FileDigest
     no_op_seconds: tuple[float, ...]
     after_rm_dist_seconds: tuple[float, ...]
-
-
-@dataclass
-class PeakMemory:
-    """Samples the resident memory of the processes below some roots while it is entered."""
-
-    roots: Callable[[], Sequence[int]]
-    peak_bytes: int = 0
-    _done: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> PeakMemory:
-        self._thread = threading.Thread(target=self._sample)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._done.wait(0.1):
-            self.peak_bytes = max(self.peak_bytes, tree_memory(self.roots()))
-
-
-def tree_memory(roots: Sequence[int]) -> int:
-    """Bytes of resident memory of the processes `roots` and all their descendants."""
-    parents, resident = {}, {}
-    page = os.sysconf("SC_PAGE_SIZE")
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            # The name of the program, in parentheses, may hold spaces.
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended since
-            continue
-        parents[int(entry.name)] = int(fields[1])
-        resident[int(entry.name)] = int(fields[21]) * page
-    wanted = set(roots)
-    while grown := {pid for pid, parent in parents.items() if parent in wanted} - wanted:
-        wanted |= grown
-    return sum(resident.get(pid, 0) for pid in wanted)
-
-
-def processor_seconds(pids: Sequence[int]) -> float:
-    """Of these processes so far, and of their children that have ended."""
-    ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(int(value) for value in fields[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -130,30 +70,8 @@ class Copy:
                 shutil.copy(ROOT / name, folder / name)
         return cls(folder)
 
-    @property
-    def daemon(self) -> list[int]:
-        return daemons(self.folder)
-
     def time(self, *command: str) -> Run:
-        """Run a command in the copy; exits with what it printed when it fails."""
-        environment = {**os.environ, "PYTHONPATH": str(self.folder / "src")}
-        log = self.folder.with_name("log")
-        with log.open("wb") as stream:
-            before = processor_seconds(self.daemon)
-            begin = time.monotonic()
-            process = subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdout=stream, stderr=stream
-            )
-            with PeakMemory(lambda: [process.pid, *self.daemon]) as memory:
-                _, status, usage = os.wait4(process.pid, 0)
-                seconds = time.monotonic() - begin
-            process.returncode = os.waitstatus_to_exitcode(status)
-            own = usage.ru_utime + usage.ru_stime
-            processor = own + processor_seconds(self.daemon) - before
-        if process.returncode:
-            shown = log.read_text(errors="replace")[-4000:]
-            sys.exit(f"{' '.join(command)} failed:\n{shown}")
-        return Run(seconds, processor, memory.peak_bytes)
+        return run(self.folder, *command, variables={"PYTHONPATH": str(self.folder / "src")})
 
     def package(self) -> Run:
         return self.time("./pants", "package", ENGINE)
@@ -161,10 +79,10 @@ class Copy:
     def plain(self) -> tuple[Run, FileDigest]:
         outputs = self.folder.with_name("plain")
         arguments = [str(CHECKPOINT), str(TOOLCHAIN), str(outputs)]
-        run = self.time(sys.executable, "benchmarks/plain_build.py", *arguments)
+        figures = self.time(sys.executable, "benchmarks/plain_build.py", *arguments)
         digest = FileDigest.of(outputs / "engine.plan")
         shutil.rmtree(outputs)
-        return run, digest
+        return figures, digest
 
     def plan(self) -> FileDigest:
         return FileDigest.of(self.folder / PLAN)
@@ -215,7 +133,7 @@ def measure(copy: Copy, rounds: int) -> dict[str, Any]:
     daemon_start = copy.time("./pants", "--version")
     set_up = copy.package()
     copy.plain()  # so that the files of both are in the page cache
-    daemon_bytes = tree_memory(copy.daemon)
+    daemon_bytes = tree_memory(daemons(copy.folder))
     results = [run_round(copy, number) for number in range(rounds)]
     return {
         "processors": os.cpu_count(),

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from full_size import DECODE, PREFILL, write_checkpoint
+from full_size import MODEL_BUILD, engine_build, write_checkpoint
 from repository import ROOT, copy_plugin, expect, stop_daemon
 
 from enginewright import canonical_json
@@ -53,43 +53,16 @@ STEPS = {"build_engine", "write_manifest"}
 """Steps that the second engine does not share with the first."""
 BAR = 3.0
 BLOCK = 1 << 20
-MODEL_BUILD = """\
-model_checkpoint(name="checkpoint", config="config.json", weights=["model.safetensors"])
-onnx_model(
-    name="cached",
-    checkpoint=":checkpoint",
-    task="text-generation-with-past",
-    exporter="direct",
-    dtype="bfloat16",
-)
-"""
-ENGINE_BUILD = """\
-tensorrt_rtx_engine(
-    name="{name}",
-    model="models/full_size:cached",
-    toolchain="toolchains:rtx1.7_cu13.0",
-    profiles={profiles},
-    compute_capabilities=["{compute_capability}"],
-)
-"""
-
-
-def engines_build() -> str:
-    return "".join(
-        ENGINE_BUILD.format(
-            name=name, profiles=[PREFILL, DECODE], compute_capability=compute_capability
-        )
-        for name, compute_capability in COMPUTE_CAPABILITIES.items()
-    )
 
 
 def make_repository(root: Path) -> None:
     copy_plugin(root, "pants.ci.toml")
     (root / "models").mkdir()
     write_checkpoint(root / "models" / "full_size", "bfloat16")
-    (root / "models" / "full_size" / "BUILD").write_text(MODEL_BUILD)
+    (root / "models" / "full_size" / "BUILD").write_text(MODEL_BUILD.format(dtype="bfloat16"))
     (root / "engines").mkdir()
-    (root / "engines" / "BUILD").write_text(engines_build())
+    engines = (engine_build(name, "full_size", at) for name, at in COMPUTE_CAPABILITIES.items())
+    (root / "engines" / "BUILD").write_text("".join(engines))
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,23 @@ def parse(
         errors = [parser.get_error(index) for index in range(parser.num_errors)]
         problems = [_node_problem(model, error) for error in errors if error.node_operator()]
         raise InputError(problems or _model_problem(model, log))
+    _allow_decomposition(trt, network)
     return ParsedNetwork(network, parser, signature)
+
+
+def _allow_decomposition(trt: Any, network: Any) -> None:
+    """Let attention be made of other operators where the product has no kernel for its shape.
+
+    The builder refuses it otherwise (seen with up to three heads). Where there is a kernel, the
+    plan is the same with and without.
+    """
+    attention = getattr(trt.LayerType, "ATTENTION_OUTPUT", None)
+    if attention is None:
+        return
+    for layer in (network.get_layer(index) for index in range(network.num_layers)):
+        if layer.type == attention:
+            layer.__class__ = trt.IAttentionOutputLayer  # how the bindings get at a kind's own part
+            layer.attention.decomposable = True
 
 
 def _model_problem(model: Path, log: BuilderLog) -> Problem:

@@ -21,7 +21,7 @@ from enginewright.engine import libraries
 from enginewright.engine.products import TENSORRT_RTX
 from enginewright.hashing import FileDigest
 
-LAYERS, HIDDEN, HEADS, KEY_VALUE_HEADS, HEAD, VOCABULARY = 4, 64, 4, 2, 16, 64
+LAYERS, HIDDEN, KEY_VALUE_HEADS, HEAD, VOCABULARY = 4, 64, 2, 16, 64
 CONFIG = {
     "architectures": ["Qwen3ForCausalLM"],
     "model_type": "qwen3",
@@ -29,7 +29,6 @@ CONFIG = {
     "hidden_size": HIDDEN,
     "intermediate_size": 96,
     "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
     "num_key_value_heads": KEY_VALUE_HEADS,
     "head_dim": HEAD,
     "max_position_embeddings": 256,
@@ -80,7 +79,7 @@ finally:
 """
 
 
-def weights() -> dict[str, np.ndarray[Any, np.dtype[np.float16]]]:
+def weights(heads: int) -> dict[str, np.ndarray[Any, np.dtype[np.float16]]]:
     shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
     for layer in range(LAYERS):
         here = f"model.layers.{layer}"
@@ -92,9 +91,9 @@ def weights() -> dict[str, np.ndarray[Any, np.dtype[np.float16]]]:
             f"{here}.post_attention_layernorm.weight": (HIDDEN,),
             f"{here}.self_attn.k_norm.weight": (HEAD,),
             f"{here}.self_attn.k_proj.weight": (KEY_VALUE_HEADS * HEAD, HIDDEN),
-            f"{here}.self_attn.o_proj.weight": (HIDDEN, HEADS * HEAD),
+            f"{here}.self_attn.o_proj.weight": (HIDDEN, heads * HEAD),
             f"{here}.self_attn.q_norm.weight": (HEAD,),
-            f"{here}.self_attn.q_proj.weight": (HEADS * HEAD, HIDDEN),
+            f"{here}.self_attn.q_proj.weight": (heads * HEAD, HIDDEN),
             f"{here}.self_attn.v_proj.weight": (KEY_VALUE_HEADS * HEAD, HIDDEN),
         }
     shapes["model.norm.weight"] = (HIDDEN,)
@@ -106,11 +105,10 @@ def promised(path: Path) -> tuple[InputFile, ...]:
     return (InputFile(path, FileDigest.of(path)),)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("decoder")
-    canonical_json.write(folder / "config.json", CONFIG)
-    save_file(weights(), folder / "model.safetensors")
+def export(folder: Path, heads: int) -> Path:
+    """The folder of a decoder's ONNX model."""
+    canonical_json.write(folder / "config.json", {**CONFIG, "num_attention_heads": heads})
+    save_file(weights(heads), folder / "model.safetensors")
     inputs = {
         "config": promised(folder / "config.json"),
         "weights": promised(folder / "model.safetensors"),
@@ -126,6 +124,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     export_direct.run(ActionRequest("export_direct", inputs, parameters), folder / "exported")
     (folder / "exported/model/model.safetensors").hardlink_to(folder / "model.safetensors")
     return folder / "exported/model"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(tmp_path_factory.mktemp("decoder"), heads=4)
 
 
 def build(folder: Path, model: Path, *command: str, **variables: str) -> tuple[str, str]:
@@ -177,3 +180,9 @@ def test_what_the_host_makes_the_builder_take_does_not_matter(model: Path, tmp_p
         other, printed = build(tmp_path / seed, model, str(script), SEED=seed)
         assert other == plan
         assert int(printed.split()[1]) > 1000
+
+
+def test_attention_that_the_builder_has_no_kernel_for_is_built_from_others(tmp_path: Path) -> None:
+    (tmp_path / "decoder").mkdir()
+    model = export(tmp_path / "decoder", heads=2)
+    assert build(tmp_path / "a", model) == build(tmp_path / "b", model)
