@@ -59,7 +59,7 @@ def fitting_length(
     full = shape.layers - shape.sliding_layers
     everywhere = available // (one * shape.layers * BLOCK) * BLOCK
     window = _blocks(shape.sliding_window) * BLOCK
-    if not shape.sliding_layers or everywhere <= window or available <= 0:
+    if not shape.sliding_layers or everywhere < window:
         return max(everywhere, 0)
     if not full:
         return shape.length.tokens

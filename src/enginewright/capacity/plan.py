@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enginewright.capacity.kv_cache import DTYPE_BYTES, cache_tokens, fitting_length, token_bytes
+from enginewright.capacity.kv_cache import (
+    DTYPE_BYTES,
+    cache_tokens,
+    fitting_length,
+    sequence_bytes,
+    token_bytes,
+)
 from enginewright.capacity.model_shape import ModelShape, length_problem
 from enginewright.capacity.parallel import size_problem, valid_sizes
 from enginewright.capacity.weights import Weights
@@ -168,12 +174,13 @@ def _problems(
         if too_long is not None:
             problems.append(too_long)
         if wanted > fitting > 0:
+            taken = sequence_bytes(shape, wanted, request.kv_dtype, request.tensor_parallel)
             problems.append(
                 Problem(
                     f"{wanted} tokens do not fit in the KV cache",
                     "max_model_len",
                     f"at most {fitting}",
-                    str(wanted),
+                    f"{wanted}, which take {taken / GIB:.2f} of {available / GIB:.2f} GiB",
                     f"--max-model-len {min(fitting, shape.length.tokens)}",
                 )
             )
