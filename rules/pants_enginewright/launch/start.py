@@ -69,20 +69,32 @@ def link_tree(source: Path, target: Path) -> None:
 
 
 def environment(wheels: dict[str, str]) -> Path:
-    """The folder with all `wheels` (file name to sha256) unpacked side by side, made if need be."""
+    """The folder with all `wheels` (file name to sha256) unpacked side by side, made if need be.
+
+    Ends the program where a wheel is damaged, or a disk full.
+    """
     tag = f"{sys.implementation.cache_tag}-{platform.python_version()}-{platform.machine()}"
     key = hashlib.sha256(json.dumps([tag, wheels], sort_keys=True).encode()).hexdigest()
     root = UNPACKED.resolve()
     ready = root / "environments" / key
     if ready.is_dir():
         return ready
-    root.mkdir(exist_ok=True)
-    with (root / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if ready.is_dir():
-            return ready
-        scratch = root / "scratch"
-        shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        root.mkdir(exist_ok=True)
+        with (root / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.is_dir():
+                make_environment(wheels, tag, root, ready)
+    except OSError as error:
+        sys.exit(f"cannot unpack the tools of this step into {root}: {error}")
+    return ready
+
+
+def make_environment(wheels: dict[str, str], tag: str, root: Path, ready: Path) -> None:
+    """Make the folder `ready`; whoever calls holds the lock of `root`."""
+    scratch = root / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
         for name, sha256 in wheels.items():
             wheel = root / "wheels" / f"{sha256}-{tag}"
             if not wheel.is_dir():
@@ -92,7 +104,9 @@ def environment(wheels: dict[str, str]) -> Path:
             link_tree(wheel, scratch / "environment")
         ready.parent.mkdir(exist_ok=True)
         (scratch / "environment").rename(ready)
-    return ready
+    finally:
+        # What is there by halves would take the space that is lacking.
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def flatten(outputs: Path) -> None:
@@ -115,12 +129,7 @@ def main(module: str, *arguments: str) -> None:
     wheels = json.loads(Path("wheels.json").read_text(encoding="utf-8"))
     folders = [LIBRARY.resolve()] if LIBRARY.is_dir() else []
     if wheels:
-        try:
-            folders.append(environment(wheels))
-        except OSError as error:
-            # What is there by halves would take the space that is lacking.
-            shutil.rmtree(UNPACKED / "scratch", ignore_errors=True)
-            sys.exit(f"cannot unpack the tools of this step into {UNPACKED.resolve()}: {error}")
+        folders.append(environment(wheels))
     sys.path[:0] = map(str, folders)
     # For Python programs that the module starts.
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, folders))
