@@ -1,7 +1,8 @@
 """Step: take named files out of a locked distribution (wheel).
 
 Inputs: `wheels` (one or more). Parameters: `folder`, inside the distribution ("" for its top);
-`names`, of files relative to it. Outputs: the files, under those names.
+`names`, of files relative to it. Outputs: the files, under those names; where several wheels have
+one, that of the first.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import shutil
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from enginewright.actions.protocol import ActionRequest, InputFile, Result, main
+from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import Problem, raise_if_any
 
 
@@ -19,33 +20,33 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     names: list[str] = request.parameters["names"]
     members = {name: str(PurePosixPath(folder, name)) for name in names}
     wheels = request.files("wheels")
-    holders = {name: _find(member, wheels) for name, member in members.items()}
-    available = sorted(
-        {
-            m
-            for wheel in wheels
-            for m in zipfile.ZipFile(wheel.path).namelist()
-            if not m.endswith("/")
-        }
-    )
+    for file in wheels:
+        file.verify()
+    contents = {file.path: _files_in(file.path) for file in wheels}
+    holders = {
+        name: wheel
+        for wheel in reversed(contents)
+        for name, member in members.items()
+        if member in contents[wheel]
+    }
+    available = sorted(set().union(*contents.values()))
     raise_if_any(
         [
             Problem(
                 "the distribution has no such file",
-                f"{', '.join(wheel.path.name for wheel in wheels)}: {members[name]}",
+                f"{', '.join(wheel.name for wheel in contents)}: {members[name]}",
                 ", ".join(available[:40]) + (", ..." if len(available) > 40 else ""),
                 fix="correct the file's name, or `distribution_path`",
             )
-            for name, holder in holders.items()
-            if holder is None
+            for name in names
+            if name not in holders
         ]
     )
-    for name, holder in holders.items():
-        assert holder is not None
+    for name, wheel in holders.items():
         target = outputs / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
-            zipfile.ZipFile(holder.path) as archive,
+            zipfile.ZipFile(wheel) as archive,
             archive.open(members[name]) as source,
             target.open("wb") as stream,
         ):
@@ -53,11 +54,9 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     return {"files": sorted(names)}
 
 
-def _find(member: str, wheels: tuple[InputFile, ...]) -> InputFile | None:
-    for wheel in wheels:
-        if member in zipfile.ZipFile(wheel.path).namelist():
-            return wheel
-    return None
+def _files_in(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if not name.endswith("/")]
 
 
 if __name__ == "__main__":
