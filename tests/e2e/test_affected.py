@@ -3,7 +3,6 @@
 Each row of `CHANGES` edits one file of a git repository with three engines and one engine test.
 """
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,8 +60,6 @@ def git(root: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    if shutil.which("git") is None:
-        pytest.skip("git is not on PATH")
     workspace = Workspace.create(tmp_path_factory.mktemp("affected") / "repository")
     (workspace.root / ".gitignore").write_text("/.pids/\n/.pants.d/\n/dist/\n")
     git(workspace.root, "init", "--quiet")

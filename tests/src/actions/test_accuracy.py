@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ import tokenizers
 import torch
 import transformers
 from onnx import numpy_helper
+from step_process import write_request
 
 from enginewright.actions import (
     export_direct,
@@ -203,19 +203,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def step(action: Step, folder: Path, inputs: dict[str, Path], parameters: object) -> int:
-    roles = {
-        role: [
-            {
-                "path": str(path),
-                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-                "size": path.stat().st_size,
-            }
-        ]
-        for role, path in inputs.items()
-    }
-    request = folder / "request.json"
-    request.write_text(json.dumps({"action": "x", "inputs": roles, "parameters": parameters}))
-    return run_step(action, request, folder / "outputs")
+    roles = {role: [path] for role, path in inputs.items()}
+    return run_step(action, write_request(folder, "x", roles, parameters), folder / "outputs")
 
 
 def inputs(checkpoint: Path, **others: Path) -> dict[str, Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from step_process import write_request
 
 from enginewright.actions import check_engine, compare_builds, write_manifest
 from enginewright.actions.protocol import Step, run_step
@@ -43,13 +44,7 @@ def digest(content: bytes) -> dict[str, Any]:
 
 
 def step(folder: Path, action: Step, inputs: dict[str, list[str]], parameters: object) -> int:
-    roles = {
-        role: [{"path": path, **digest((folder / path).read_bytes())} for path in paths]
-        for role, paths in inputs.items()
-    }
-    request = folder / "request.json"
-    request.write_text(json.dumps({"action": "x", "inputs": roles, "parameters": parameters}))
-    return run_step(action, request, folder / "outputs")
+    return run_step(action, write_request(folder, "x", inputs, parameters), folder / "outputs")
 
 
 @pytest.fixture

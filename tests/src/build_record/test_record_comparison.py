@@ -93,9 +93,18 @@ def test_all_faults_of_a_record_are_named(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense"])
-def test_other_files_are_no_record(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "not valid JSON"),
+        ("nonsense", "not valid JSON"),
+        ("[]", "not a JSON object"),
+        ("{}", "is not a build record"),
+        ('{"steps": {}}', "is not a build record"),
+    ],
+)
+def test_other_files_are_no_record(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(text)
-    with pytest.raises(InputError, match="is not a build record"):
+    with pytest.raises(InputError, match=what):
         read_record(path)

@@ -2,20 +2,18 @@
 
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from step_process import write_request
 
 from enginewright.actions import compile_extension
 from enginewright.actions.protocol import run_step
 from enginewright.hashing import FileDigest
 
-pytest.importorskip("pybind11")
-GXX = shutil.which("g++", path="/usr/bin:/bin")
-pytestmark = pytest.mark.skipif(not GXX, reason="no g++ on this host")
+GXX = "/usr/bin/g++"
 
 SOURCE = """\
 #include <pybind11/pybind11.h>
@@ -29,23 +27,15 @@ def request(folder, text=SOURCE, **parameters):
     (folder / "src/small.cpp").write_text(text)
     (folder / "src/twice.h").write_text("inline int twice(int x) { return 2 * x; }\n")
 
-    def file(name):
-        digest = FileDigest.of(folder / name)
-        return {"path": name, "sha256": digest.sha256, "size": digest.size}
-
     version = subprocess.check_output([GXX, "-dumpfullversion"], text=True).strip()
-    document = {
-        "action": "compile_extension",
-        "inputs": {"sources": [file("src/small.cpp")], "headers": [file("src/twice.h")]},
-        "parameters": {
-            "name": "small",
-            "flags": ["-O0", "-std=c++17"],
-            "include_dirs": [],
-            "host_compiler": {"name": "gcc", "version": version},
-            **parameters,
-        },
+    standard = {
+        "name": "small",
+        "flags": ["-O0", "-std=c++17"],
+        "include_dirs": [],
+        "host_compiler": {"name": "gcc", "version": version},
     }
-    (folder / "request.json").write_text(json.dumps(document))
+    inputs = {"sources": ["src/small.cpp"], "headers": ["src/twice.h"]}
+    write_request(folder, "compile_extension", inputs, {**standard, **parameters})
 
 
 def run(folder):

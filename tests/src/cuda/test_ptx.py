@@ -1,7 +1,7 @@
 import pytest
 
 from enginewright.cuda.declarations import Parameter
-from enginewright.cuda.ptx import Entry, entries, ptx_version
+from enginewright.cuda.ptx import Entry, entries
 from enginewright.errors import InputError
 
 PTX = """//
@@ -24,12 +24,6 @@ PTX = """//
 	ret;
 }
 """
-
-
-def test_version():
-    assert ptx_version(PTX) == "9.0"
-    with pytest.raises(ValueError, match="not PTX"):
-        ptx_version("hello")
 
 
 def test_entries_with_declarations():

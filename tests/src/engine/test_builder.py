@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import TensorProto, helper
+from step_process import Ran, run_module, write_request
 
 from enginewright.engine import libraries
 from enginewright.engine.products import TENSORRT_RTX
@@ -69,21 +68,8 @@ graph (float[batch, n] x, int64[1] start, int64[1] end) => (float[batch, m] y)
 }
 """
 PROFILE = {"batch": [1, 1, 2], "sequence": [1, 4, 8]}
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    errors: str
-    outputs: Path
-
-    @property
-    def result(self) -> dict[str, Any]:
-        return dict(json.loads((self.outputs / "result.json").read_text()))
-
-    @property
-    def plan(self) -> bytes:
-        return (self.outputs / "engine.plan").read_bytes()
+STEP = "build_engine"
+MODULE = f"enginewright.actions.{STEP}"
 
 
 @pytest.fixture(scope="module")
@@ -116,32 +102,6 @@ def save(folder: Path, text: str, *, external: bool = False) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def write_request(folder: Path, files: list[Path], parameters: dict[str, Any]) -> None:
-    inputs = [
-        {
-            "path": str(file.relative_to(folder)),
-            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-            "size": file.stat().st_size,
-        }
-        for file in files
-    ]
-    request = {"action": "build_engine", "inputs": {"model": inputs}, "parameters": parameters}
-    (folder / "request.json").write_text(json.dumps(request))
-
-
-def run(folder: Path) -> Ran:
-    done = subprocess.run(
-        [sys.executable, "-m", "enginewright.actions.build_engine"],
-        cwd=folder,
-        env={"PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return Ran(done.returncode, done.stderr, folder / "outputs")
-
-
 def build(
     folder: Path,
     toolchain: dict[str, Any],
@@ -154,8 +114,12 @@ def build(
     for file in files:
         file.chmod(0o444)
     standard = {"compute_capabilities": ["8.9"], "profiles": [PROFILE]}
-    write_request(folder, files, {"toolchain": toolchain, **standard, **options})
-    return run(folder)
+    return run(folder, files, {"toolchain": toolchain, **standard, **options})
+
+
+def run(folder: Path, files: list[Path], parameters: dict[str, Any]) -> Ran:
+    write_request(folder, STEP, {"model": [f.relative_to(folder) for f in files]}, parameters)
+    return run_module(folder, MODULE)
 
 
 @pytest.fixture(scope="module")
@@ -383,8 +347,7 @@ def test_external_data_that_is_not_there_is_an_error(
         "compute_capabilities": ["8.9"],
         "profiles": [PROFILE],
     }
-    write_request(tmp_path, [model], parameters)
-    ran = run(tmp_path)
+    ran = run(tmp_path, [model], parameters)
     assert ran.code == 1, ran.errors
     assert "the builder cannot read the model" in ran.errors
     assert "weights.bin" in ran.errors
@@ -393,8 +356,9 @@ def test_external_data_that_is_not_there_is_an_error(
 
 def test_a_changed_input_is_refused(toolchain: dict[str, Any], tmp_path: Path) -> None:
     [model] = save(tmp_path / "model", STATIC)
-    write_request(tmp_path, [model], {"toolchain": toolchain, "compute_capabilities": ["8.9"]})
+    parameters = {"toolchain": toolchain, "compute_capabilities": ["8.9"]}
+    write_request(tmp_path, STEP, {"model": ["model/model.onnx"]}, parameters)
     model.write_bytes(model.read_bytes() + b"\x00")
-    ran = run(tmp_path)
+    ran = run_module(tmp_path, MODULE)
     assert ran.code == 1
     assert "file differs from the one that was promised" in ran.errors

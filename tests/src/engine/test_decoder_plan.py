@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from step_process import run, write_request
 
 from enginewright import canonical_json
 from enginewright.actions import export_direct, verify_checkpoint
@@ -134,11 +131,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(folder: Path, model: Path, *command: str, **variables: str) -> tuple[str, str]:
     """The plan's sha256, and what the step printed."""
     folder.mkdir(parents=True)
-    files = []
-    for path in sorted(model.iterdir()):
+    for path in model.iterdir():
         (folder / path.name).hardlink_to(path)
-        digest = FileDigest.of(path)
-        files.append({"path": path.name, "sha256": digest.sha256, "size": digest.size})
+    files = sorted(path.name for path in model.iterdir())
     TENSORRT_RTX.load()
     parameters = {
         "toolchain": {
@@ -149,21 +144,10 @@ def build(folder: Path, model: Path, *command: str, **variables: str) -> tuple[s
         "profiles": PROFILES,
         "compute_capabilities": ["8.9"],
     }
-    request = {"action": "build_engine", "inputs": {"model": files}, "parameters": parameters}
-    (folder / "request.json").write_text(json.dumps(request))
-    path = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
-    done = subprocess.run(
-        [sys.executable, *(command or ("-m", "enginewright.actions.build_engine"))],
-        cwd=folder,
-        env={"PYTHONPATH": path, **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    plan = (folder / "outputs/engine.plan").read_bytes()
-    return hashlib.sha256(plan).hexdigest(), done.stdout
+    write_request(folder, "build_engine", {"model": files}, parameters)
+    ran = run(folder, *(command or ("-m", "enginewright.actions.build_engine")), **variables)
+    assert ran.code == 0, ran.errors
+    return hashlib.sha256(ran.plan).hexdigest(), ran.printed
 
 
 def test_paths_and_the_environment_do_not_matter(model: Path, tmp_path: Path) -> None:

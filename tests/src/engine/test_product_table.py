@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import tensorrt_rtx_bindings as trt
 from onnx import TensorProto, helper
 
 from enginewright.compatibility.product import product_row
 
-trt = pytest.importorskip("tensorrt_rtx_bindings")
 SIZE = 64
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "12.0", "12.1")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4", "fp8")

@@ -1,16 +1,11 @@
 """The step `export_direct`: what it reads, writes, refuses and costs."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import onnx
 import pytest
+import step_process
 
-import enginewright
 from enginewright import canonical_json
 from enginewright.actions.export_direct import run
 from enginewright.actions.protocol import ActionRequest, InputFile
@@ -237,13 +232,8 @@ def test_full_size_in_three_seconds_and_300_megabytes(tmp_path):
     """The whole process for Qwen3-0.6B; there are no weights at all."""
     canonical_json.write(tmp_path / "config.json", QWEN3_0_6B)
     canonical_json.write(tmp_path / "checkpoint.json", descriptor(QWEN3_0_6B))
-    inputs = {}
-    for role, name in (("config", "config.json"), ("descriptor", "checkpoint.json")):
-        digest = FileDigest.of(tmp_path / name)
-        inputs[role] = [{"path": name, "sha256": digest.sha256, "size": digest.size}]
-    request = {"action": "export_direct", "inputs": inputs, "parameters": PARAMETERS}
-    canonical_json.write(tmp_path / "request.json", request)
-    source = Path(enginewright.__file__).parents[1]
+    files = {"config": ["config.json"], "descriptor": ["checkpoint.json"]}
+    step_process.write_request(tmp_path, "export_direct", files, PARAMETERS)
     program = (
         "import resource, runpy, sys\n"
         "sys.argv = ['export_direct']\n"
@@ -256,19 +246,11 @@ def test_full_size_in_three_seconds_and_300_megabytes(tmp_path):
         "    peak = status.partition('VmHWM:')[2].split()[0]\n"
         "    print(peak, usage.ru_utime + usage.ru_stime, 'torch' in sys.modules)\n"
     )
-    paths = os.pathsep.join([str(source), *(p for p in sys.path if p)])
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    kilobytes, seconds, imports_torch = done.stdout.split()
+    ran = step_process.run(tmp_path, "-c", program)
+    assert ran.code == 0, ran.errors
+    kilobytes, seconds, imports_torch = ran.printed.split()
     assert imports_torch == "False"
     assert int(kilobytes) < 300_000
     # Processor time: the tests share their host with others.
     assert float(seconds) < 3.0
-    result = json.loads((tmp_path / "outputs/result.json").read_text())
-    assert result["nodes"] > 28 * 30
+    assert ran.result["nodes"] > 28 * 30

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import step_process
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -121,29 +120,16 @@ def parameters(task: str, **changes: Any) -> dict[str, Any]:
     return {**sound, **changes}
 
 
-def write_request(folder: Path, task: str) -> None:
+def ask(folder: Path, task: str) -> Path:
     files = {"config": ["config.json"], "weights": sorted(p.name for p in folder.glob("model-*"))}
-    inputs = {}
-    for role, names in files.items():
-        digests = {name: FileDigest.of(folder / name) for name in names}
-        inputs[role] = [
-            {"path": name, "sha256": digest.sha256, "size": digest.size}
-            for name, digest in digests.items()
-        ]
-    document = {"action": "export_onnx", "inputs": inputs, "parameters": parameters(task)}
-    (folder / "request.json").write_text(json.dumps(document))
+    return step_process.write_request(folder, "export_onnx", files, parameters(task))
 
 
-def start_step(folder: Path, hash_seed: str, task: str) -> subprocess.Popen[bytes]:
+def start_step(folder: Path, hash_seed: str, task: str) -> subprocess.Popen[str]:
     """Run the step as a build does: its own process, folder and almost empty environment."""
-    write_request(folder, task)
-    environment = {
-        "PYTHONPATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry),
-        "PYTHONHASHSEED": hash_seed,
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", export_onnx.__name__]
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE)
+    ask(folder, task)
+    variables = {"PYTHONHASHSEED": hash_seed, "OMP_NUM_THREADS": "1"}
+    return step_process.start(folder, "-m", export_onnx.__name__, **variables)
 
 
 @dataclass(frozen=True)
@@ -166,13 +152,12 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Exports:
         "decoder": start_step(folders["decoder"], "1", "text-generation"),
         "again": start_step(folders["again"], "2", "text-generation"),
     }
-    request_path = encoder.config.with_name("request.json")
-    write_request(encoder.config.parent, "feature-extraction")
+    request_path = ask(encoder.config.parent, "feature-extraction")
     run_step(export_onnx.run, request_path, encoder.config.with_name("outputs"))
-    messages = {name: step.communicate()[1].decode() for name, step in steps.items()}
-    for name, step in steps.items():
-        assert step.returncode == 0, messages[name]
-    return Exports(decoder, encoder, folders, messages)
+    ran = {name: step_process.finish(step, folders[name]) for name, step in steps.items()}
+    for step in ran.values():
+        assert step.code == 0, step.errors
+    return Exports(decoder, encoder, folders, {name: step.errors for name, step in ran.items()})
 
 
 def run_onnx(folder: Path, **inputs: np.ndarray) -> np.ndarray:

@@ -1,16 +1,14 @@
 """The step `replace_subgraphs`, and that TensorRT for RTX builds what it writes."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import onnx
 import pytest
+import tensorrt_rtx_bindings as trt
+from step_process import run_module, write_request
 
 from enginewright.actions import replace_subgraphs
-from enginewright.hashing import FileDigest
 
 MODEL = """
 <ir_version: 10, opset_import: ["" : 23]>
@@ -36,23 +34,9 @@ def step(folder, **parameters):
         values = np.full(shape, 0.05, np.float16)
         model.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
     (folder / "m.onnx").write_bytes(model.SerializeToString())
-    digest = FileDigest.of(folder / "m.onnx")
-    file = {"path": "m.onnx", "sha256": digest.sha256, "size": digest.size}
-    request = {
-        "action": "replace_subgraphs",
-        "inputs": {"model": [file]},
-        "parameters": parameters,
-    }
-    (folder / "request.json").write_text(json.dumps(request))
-    done = subprocess.run(
-        [sys.executable, "-m", replace_subgraphs.__name__],
-        cwd=folder,
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stderr
+    write_request(folder, "replace_subgraphs", {"model": ["m.onnx"]}, parameters)
+    ran = run_module(folder, replace_subgraphs.__name__)
+    return ran.code, ran.errors
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +88,6 @@ def test_a_plugin_that_matches_nothing(tmp_path):
 
 
 def test_tensorrt_for_rtx_builds_it(written):
-    trt = pytest.importorskip("tensorrt_rtx_bindings")
     logger = trt.Logger(trt.Logger.ERROR)
     builder = trt.Builder(logger)
     network = builder.create_network(0)

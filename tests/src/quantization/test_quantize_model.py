@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import tensorrt_rtx_bindings as trt
 from onnx import TensorProto, helper, numpy_helper
 
 from enginewright.actions.protocol import ActionRequest, InputFile
@@ -178,7 +179,6 @@ def test_missing_weights_file_is_named(tmp_path):
     ids=["int8", "int4"],
 )
 def test_tensorrt_rtx_builds_it(tmp_path, dtype, parameters):
-    trt = pytest.importorskip("tensorrt_rtx_bindings")
     model = write_model(tmp_path / "in", dtype)
     quantize(model, tmp_path / "out", **parameters)
     logger = trt.Logger(trt.Logger.ERROR)

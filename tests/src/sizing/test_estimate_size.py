@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import tensorrt_rtx_bindings as trt
 
 from enginewright import canonical_json
 from enginewright.actions.estimate_size import run
@@ -17,8 +18,6 @@ from enginewright.onnx_direct.decoder_architecture import read_architecture
 from enginewright.onnx_direct.decoder_graph import GraphOptions, decoder_model
 from enginewright.onnx_direct.element_type import element_type
 from enginewright.onnx_direct.weight_layout import ExternalTensor
-
-trt = pytest.importorskip("tensorrt_rtx_bindings")
 
 # 25 million parameters: large enough for the weights to decide the size, built in seconds.
 CONFIG = {

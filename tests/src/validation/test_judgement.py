@@ -33,7 +33,6 @@ def test_bounds_that_are_just_met_pass() -> None:
         "max_absolute_error": 0.25,
         "min_top1_agreement": 0.97,
         "max_perplexity_increase": 0.01,
-        "max_perplexity": 20.2,
     }
     assert missed(bounds) == []
 
