@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.errors import InputError, Problem
+from enginewright.onnx_files import find_model
 from enginewright.onnxruntime_engine.optimize import optimize, to_json
 from enginewright.onnxruntime_engine.options import OnnxRuntimeOptions
 
@@ -18,13 +18,10 @@ from enginewright.onnxruntime_engine.options import OnnxRuntimeOptions
 def run(request: ActionRequest, outputs: Path) -> Result:
     options = OnnxRuntimeOptions.decode(request.parameters)
     files = request.files("model")
-    models = [file.path for file in files if file.path.suffix == ".onnx"]
-    if len(models) != 1:
-        names = ", ".join(file.path.name for file in files) or "none"
-        raise InputError(Problem("not one ONNX model", "input `model`", "one .onnx file", names))
+    model = find_model([file.path for file in files])
     for file in files:
         file.verify()
-    return to_json(optimize(models[0], outputs, options), options)
+    return to_json(optimize(model, outputs, options), options)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.cuda.extension import SANITIZERS, ExtensionCompiler
-from enginewright.cuda.host_compiler import DEFAULT_PATHS, HostCompiler
+from enginewright.cuda.host_compiler import HostCompiler
 from enginewright.cuda.sources import SourceSet
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
@@ -47,13 +47,8 @@ class Parameters:
             for one in sanitizers
             if one not in SANITIZERS
         ]
-        host = raw.get("host_compiler") or {}
         try:
-            compiler = HostCompiler(
-                host.get("name", ""),
-                host.get("version", ""),
-                host.get("path") or DEFAULT_PATHS.get(host.get("name", ""), ""),
-            )
+            compiler = HostCompiler.decode(raw.get("host_compiler"))
         except InputError as error:
             raise InputError([*problems, *error.problems]) from error
         raise_if_any(problems)

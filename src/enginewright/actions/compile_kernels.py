@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.cuda import descriptor
 from enginewright.cuda.compiler import Compiler
 from enginewright.cuda.descriptor import CompiledSource
-from enginewright.cuda.host_compiler import DEFAULT_PATHS, HostCompiler
+from enginewright.cuda.host_compiler import HostCompiler
 from enginewright.cuda.resources import ResourceBounds
 from enginewright.cuda.sources import SourceSet
 from enginewright.cuda.toolkit import find_toolkit
@@ -67,63 +67,25 @@ class Parameters:
     @classmethod
     def decode(cls, raw: Mapping[str, Any]) -> Parameters:
         """Raise `InputError` with everything that is wrong."""
-        problems: list[Problem] = []
-        capabilities = tuple(raw.get("compute_capabilities") or ())
-        if not capabilities:
-            problems.append(
-                Problem("no compute capability", "compute_capabilities", 'such as ["8.0", "9.0"]')
-            )
-        problems += _capability_problems("compute_capabilities", capabilities)
-        if len(set(capabilities)) != len(capabilities):
-            problems.append(
-                Problem(
-                    "a compute capability is named twice",
-                    "compute_capabilities",
-                    actual=", ".join(capabilities),
-                )
-            )
-        ptx = raw.get("ptx") or None
-        if ptx is not None and ptx is not True:
-            problems += _capability_problems("ptx", (ptx,))
-        flags = tuple(raw.get("flags", ()))
-        problems += [
-            Problem(
-                "this flag is not for `flags`",
-                "flags",
-                actual=flag,
-                fix="Use the field of the target that says the same, where there is one.",
-            )
-            for flag in flags
-            if flag.split("=")[0] in _REFUSED_FLAGS
+        problems = [
+            *_architecture_problems(raw),
+            *_flag_problems(raw),
+            *_include_problems(raw),
+            *_register_problems(raw),
         ]
-        include_dirs = tuple(raw.get("include_dirs", ()))
-        problems += [
-            Problem("an include folder must be relative", "include_dirs", "such as csrc", folder)
-            for folder in include_dirs
-            if Path(folder).is_absolute()
-        ]
-        max_registers = raw.get("max_registers")
-        if max_registers is not None and not 16 <= max_registers <= 255:
-            problems.append(
-                Problem(
-                    "not a number of registers", "max_registers", "16 to 255", str(max_registers)
-                )
-            )
-        host = raw.get("host_compiler") or {}
-        name, version = host.get("name", ""), host.get("version", "")
-        path = host.get("path") or DEFAULT_PATHS.get(name, "")
         try:
-            host_compiler = HostCompiler(name, version, path)
+            host_compiler = HostCompiler.decode(raw.get("host_compiler"))
         except InputError as error:
             raise InputError([*problems, *error.problems]) from error
         raise_if_any(problems)
-        ordered = tuple(sorted(capabilities, key=compute_capability_key))
-        forbid_spills = raw.get("forbid_spills")
+        capabilities = tuple(sorted(raw["compute_capabilities"], key=compute_capability_key))
+        ptx = raw.get("ptx") or None
+        max_registers, forbid_spills = raw.get("max_registers"), raw.get("forbid_spills")
         return cls(
-            ordered,
-            ordered[-1] if ptx is True else ptx,
-            flags,
-            include_dirs,
+            capabilities,
+            capabilities[-1] if ptx is True else ptx,
+            tuple(raw.get("flags", ())),
+            tuple(raw.get("include_dirs", ())),
             host_compiler,
             ResourceBounds(
                 max_registers, max_registers is not None if forbid_spills is None else forbid_spills
@@ -131,16 +93,50 @@ class Parameters:
         )
 
 
-def _capability_problems(field: str, capabilities: tuple[Any, ...]) -> list[Problem]:
-    problems = []
+def _architecture_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    where = "compute_capabilities"
+    capabilities = raw.get(where) or ()
+    if not capabilities:
+        yield Problem("no compute capability", where, 'such as ["8.0", "9.0"]')
+    yield from _capability_problems(where, capabilities)
+    if len(set(capabilities)) != len(capabilities):
+        what = "a compute capability is named twice"
+        yield Problem(what, where, actual=", ".join(capabilities))
+    ptx = raw.get("ptx")
+    if ptx and ptx is not True:
+        yield from _capability_problems("ptx", (ptx,))
+
+
+def _flag_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    for flag in raw.get("flags", ()):
+        if flag.split("=")[0] in _REFUSED_FLAGS:
+            yield Problem(
+                "this flag is not for `flags`",
+                "flags",
+                actual=flag,
+                fix="Use the field of the target that says the same, where there is one.",
+            )
+
+
+def _include_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    for folder in raw.get("include_dirs", ()):
+        if Path(folder).is_absolute():
+            what = "an include folder must be relative"
+            yield Problem(what, "include_dirs", "such as csrc", folder)
+
+
+def _register_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    most = raw.get("max_registers")
+    if most is not None and not 16 <= most <= 255:
+        yield Problem("not a number of registers", "max_registers", "16 to 255", str(most))
+
+
+def _capability_problems(field: str, capabilities: Iterable[Any]) -> Iterator[Problem]:
     for capability in capabilities:
         try:
             compute_capability_key(capability)
         except (ValueError, TypeError):
-            problems.append(
-                Problem("not a compute capability", field, 'such as "8.6"', repr(capability))
-            )
-    return problems
+            yield Problem("not a compute capability", field, 'such as "8.6"', repr(capability))
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -16,6 +16,7 @@ import onnx
 
 from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import InputError, Problem
+from enginewright.onnx_files import find_model
 from enginewright.progress import report
 from enginewright.quantization.model_weights import ModelWeights
 from enginewright.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
@@ -25,14 +26,11 @@ from enginewright.quantization.scheme import Scheme
 def run(request: ActionRequest, outputs: Path) -> Result:
     scheme = Scheme.decode(request.parameters)
     files = [*request.files("model"), *request.inputs.get("weights", ())]
-    models = [file for file in files if file.path.suffix == ".onnx"]
-    if len(models) != 1:
-        names = ", ".join(file.path.name for file in models) or "none"
-        raise InputError(Problem("not one ONNX model", "input `model`", "one .onnx file", names))
+    path = find_model([file.path for file in files])
     for file in files:
         file.verify()
-    model = onnx.load(str(models[0].path), load_external_data=False)
-    weights = ModelWeights({file.path.name: file.path for file in files if file not in models})
+    model = onnx.load(str(path), load_external_data=False)
+    weights = ModelWeights({file.path.name: file.path for file in files if file.path != path})
     folder = outputs / "model"
     folder.mkdir(parents=True, exist_ok=True)
     quantized = quantize_model(
@@ -43,7 +41,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         raise InputError(
             Problem(
                 "the model has no weight that can be quantized",
-                models[0].path.name,
+                path.name,
                 "a MatMul with a two-dimensional initializer",
                 reasons or "none",
             )

@@ -11,10 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-from onnx import TensorProto
 
 from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import InputError, Problem
+from enginewright.external_tensors import is_external
 from enginewright.onnx_files import find_model
 from enginewright.plugins.operator import DOMAIN, DOMAIN_VERSION
 from enginewright.plugins.replace import replace_subgraphs
@@ -48,7 +48,7 @@ def _external_files(model: onnx.ModelProto) -> list[str]:
         {
             entry.value
             for tensor in model.graph.initializer
-            if tensor.data_location == TensorProto.EXTERNAL
+            if is_external(tensor)
             for entry in tensor.external_data
             if entry.key == "location"
         }

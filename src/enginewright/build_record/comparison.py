@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.errors import InputError, Problem
+from enginewright import canonical_json
+from enginewright.errors import InputError, Problem, raise_if_any
 
 FIELDS = {"action": str, "address": str, "key": str, "outputs": str, "from": str, "bytes": int}
 
@@ -60,13 +60,8 @@ class StepPair:
 
 def read_record(path: Path) -> tuple[RecordedStep, ...]:
     """Steps of a record that `--enginewright-record` wrote; raise `InputError` if it is none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        rows = document["steps"]
-        problems = [p for n, row in enumerate(rows) for p in _problems(row, f"{path}: steps[{n}]")]
-    except OSError as error:
-        raise InputError(Problem("cannot read the record", str(path), actual=str(error))) from None
-    except (ValueError, KeyError, TypeError):
+    rows = canonical_json.read_object(path).get("steps")
+    if not isinstance(rows, list):
         raise InputError(
             Problem(
                 "is not a build record",
@@ -74,9 +69,8 @@ def read_record(path: Path) -> tuple[RecordedStep, ...]:
                 "a JSON object with a list `steps`",
                 fix="write one with `./pants --enginewright-record=FILE package ...`",
             )
-        ) from None
-    if problems:
-        raise InputError(problems)
+        )
+    raise_if_any([p for n, row in enumerate(rows) for p in _problems(row, f"{path}: steps[{n}]")])
     return tuple(
         RecordedStep(
             row["action"],

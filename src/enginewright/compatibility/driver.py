@@ -10,13 +10,14 @@ from enginewright.compatibility.version import Version
 
 @dataclass(frozen=True)
 class DriverRequirement:
-    """The oldest driver for a CUDA release."""
+    """The oldest driver for a CUDA release.
+
+    From CUDA 11 on it rests on minor-version compatibility: then PTX and the features of newer
+    drivers are not available on the minimum itself.
+    """
 
     minimum: Version
     row: Row
-    minor_compatible: bool
-    """Whether the minimum rests on minor-version compatibility (CUDA 11 and later): then PTX and
-    the features of newer drivers are not available on the minimum itself."""
 
 
 def minimum_driver(cuda: str) -> DriverRequirement | None:
@@ -27,10 +28,8 @@ def minimum_driver(cuda: str) -> DriverRequirement | None:
     found = find("driver_cuda", cuda) or _newest_of_major(cuda)
     if found is None:
         return None
-    compatible = found.values.get("minor_compatible_driver")
-    return DriverRequirement(
-        Version.parse(compatible or found["driver"]), found, compatible is not None
-    )
+    minimum = found.values.get("minor_compatible_driver", found["driver"])
+    return DriverRequirement(Version.parse(minimum), found)
 
 
 def _newest_of_major(cuda: str) -> Row | None:
@@ -57,15 +56,3 @@ def newest_cuda(driver: str) -> Row | None:
 def compatibility_package(cuda: str) -> Row | None:
     """The forward-compatibility package for a CUDA release, or None when the table has none."""
     return find("forward_compatibility", cuda)
-
-
-def driver_that_reads_ptx(ptx: str) -> Row | None:
-    """The first CUDA release whose driver reads PTX version `ptx`, as a row of the PTX table."""
-    return find("ptx", ptx)
-
-
-def newest_ptx(cuda: str) -> Row | None:
-    """The newest PTX version that ptxas and the driver of CUDA release `cuda` read."""
-    release = Version.parse(cuda)
-    fitting = [row for row in table("ptx").values() if Version.parse(row["cuda"]) <= release]
-    return fitting[-1] if fitting else None

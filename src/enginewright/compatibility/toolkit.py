@@ -7,9 +7,7 @@ from enginewright.compatibility.version import ComputeCapability, Version
 from enginewright.errors import Problem
 
 
-def toolkit_problems(
-    toolkit: str, targets: list[str], *, gcc: str | None = None, clang: str | None = None
-) -> list[Problem]:
+def toolkit_problems(toolkit: str, targets: list[str], *, gcc: str | None = None) -> list[Problem]:
     """What stops the toolkit (major.minor) from compiling for `targets` with a host compiler.
 
     Raises `InputError` when the table has no row for the toolkit.
@@ -31,18 +29,18 @@ def toolkit_problems(
                     "or leave the target out",
                 )
             )
-    for name, given, limit in (("gcc", gcc, "gcc_max"), ("clang", clang, "clang_max")):
-        if given is not None and Version.parse(given).major > found[limit]:
-            problems.append(
-                Problem(
-                    f"CUDA toolkit {toolkit} does not accept {name} {given} as host compiler",
-                    found.name,
-                    f"{name} {found[limit]} or older",
-                    given,
-                    f"lock {name} {found[limit]} with the toolkit and pass it with -ccbin; "
-                    "-allow-unsupported-compiler only moves the errors",
-                )
+    newest = found["gcc_max"]
+    if gcc is not None and Version.parse(gcc).major > newest:
+        problems.append(
+            Problem(
+                f"CUDA toolkit {toolkit} does not accept gcc {gcc} as host compiler",
+                found.name,
+                f"gcc {newest} or older",
+                gcc,
+                f"lock gcc {newest} with the toolkit and pass it with -ccbin; "
+                "-allow-unsupported-compiler only moves the errors",
             )
+        )
     return problems
 
 

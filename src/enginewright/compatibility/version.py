@@ -33,10 +33,6 @@ class Version:
     def major(self) -> int:
         return self.fields[0]
 
-    @property
-    def major_minor(self) -> tuple[int, int]:
-        return (self.fields[0], self.fields[1] if len(self.fields) > 1 else 0)
-
     def _padded(self) -> tuple[int, ...]:
         return self.fields + (0,) * (8 - len(self.fields))
 

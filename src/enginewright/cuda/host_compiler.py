@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from enginewright.errors import InputError, Problem
 
@@ -25,6 +26,14 @@ class HostCompiler:
     """In full, such as `12.2.0`."""
     path: str
     """Of its C++ driver; absolute."""
+
+    @classmethod
+    def decode(cls, raw: Mapping[str, Any] | None) -> HostCompiler:
+        """From a step's parameters, where `path` may be absent; raise `InputError`."""
+        given = raw or {}
+        name = given.get("name", "")
+        path = given.get("path") or DEFAULT_PATHS.get(name, "")
+        return cls(name, given.get("version", ""), path)
 
     def __post_init__(self) -> None:
         if self.name not in DEFAULT_PATHS:

@@ -1,4 +1,4 @@
-"""Read what a PTX module declares: its version, and its entry points with their parameters."""
+"""Read what a PTX module declares: its entry points with their parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enginewright.cuda.declarations import Parameter
 from enginewright.errors import InputError, Problem
 
-_VERSION = re.compile(r"^\.version\s+(\S+)", re.MULTILINE)
 _ENTRY = re.compile(
     r"\.entry\s+(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?(?P<directives>[^{]*)\{"
 )
@@ -37,13 +36,6 @@ class Entry:
     parameters: tuple[Parameter, ...]
     max_threads: int | None
     """Most threads of a block that the source promises; None where it does not say."""
-
-
-def ptx_version(text: str) -> str:
-    match = _VERSION.search(text)
-    if not match:
-        raise ValueError("not PTX: it has no `.version`")
-    return match[1]
 
 
 def entries(text: str, declared: Mapping[str, tuple[Parameter, ...]], source: str) -> list[Entry]:

@@ -65,13 +65,12 @@ def find_toolkit(import_path: Iterable[str], scratch: Path) -> Toolkit:
     found = {name: _first(parts, name) for name in (*TOOLS, *DATA, "include/cuda_runtime.h")}
     missing = [name for name, path in found.items() if path is None]
     if missing:
-        searched = ", ".join(map(str, parts)) or "no import-path entry has it"
         raise InputError(
             Problem(
                 "the CUDA toolkit of the step's environment is incomplete",
                 str(WHEEL_FOLDER),
-                f"{', '.join(missing)}",
-                f"looked in {len(parts)} folders" if parts else searched,
+                ", ".join(missing),
+                f"looked in {len(parts)} folders" if parts else "no import-path entry has it",
                 _FIX,
             )
         )

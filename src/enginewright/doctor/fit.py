@@ -67,20 +67,13 @@ def _version(host: Host, engine: EngineFacts) -> list[Finding]:
     if any(version == wanted for version, _ in whole):
         return [] if all(version == wanted for version, _ in whole) else [_second(wanted)]
     fix = f"install {engine.product} {wanted}; compare all four fields"
-    if whole:
-        seen = ", ".join(f"{version} ({item.where})" for version, item in whole)
-        return [
-            _finding(
-                "engine.product-version",
-                Severity.ERROR,
-                f"the engine is for {engine.product} {wanted}, here is {seen}",
-                "an engine loads only where all four version fields are equal",
-                fix,
-            )
-        ]
-    close = [version for version, _ in versions if version is not None]
-    if any(version.fields != wanted.fields[: len(version.fields)] for version in close):
-        seen = ", ".join(str(version) for version in close)
+    others = whole or [
+        (version, item)
+        for version, item in versions
+        if version and version.fields != wanted.fields[: len(version.fields)]
+    ]
+    if others:
+        seen = ", ".join(f"{version} ({item.where})" for version, item in others)
         return [
             _finding(
                 "engine.product-version",

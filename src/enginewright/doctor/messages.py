@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -94,8 +94,7 @@ def read_log(path: Path) -> Iterable[str]:
         ) from error
 
 
-def _lines(read: object, limit: int) -> Iterable[str]:
-    assert callable(read)
+def _lines(read: Callable[[int], bytes], limit: int) -> Iterable[str]:
     rest, skipping, seen = b"", False, 0
     while seen < limit and (block := read(1 << 20)):
         seen += len(block)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import onnx
 
 from enginewright.errors import Problem
+from enginewright.external_tensors import is_external
 from enginewright.graph_check.findings import Findings
-from enginewright.graph_check.model import MAX_PROTO_BYTES, CheckedModel, is_external, nodes
+from enginewright.graph_check.model import MAX_PROTO_BYTES, CheckedModel, nodes
 
 LARGE_BYTES = 2**20
 _FIX = "turn the attributes into initializers, which can be external data"

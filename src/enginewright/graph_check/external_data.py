@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 import onnx
 
 from enginewright.errors import Problem
+from enginewright.external_tensors import is_external
 from enginewright.graph_check.findings import Findings
-from enginewright.graph_check.model import graphs, is_external
+from enginewright.graph_check.model import graphs
 
 _T = onnx.TensorProto
 _BITS: Mapping[int, int] = {

@@ -12,6 +12,7 @@ import onnx.inliner
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from enginewright.errors import InputError, Problem
+from enginewright.external_tensors import is_external, without_external_tensors
 
 LFS_PREFIX = b"version https://git-lfs"
 MAX_PROTO_BYTES = 2**31 - 1
@@ -94,10 +95,6 @@ def read_model(path: Path) -> CheckedModel:
     return CheckedModel(model, where)
 
 
-def is_external(tensor: onnx.TensorProto) -> bool:
-    return tensor.data_location == onnx.TensorProto.EXTERNAL
-
-
 def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph and of all graphs inside it."""
     for node in graph.node:
@@ -114,22 +111,6 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 yield from graphs(inner)
-
-
-def without_external_tensors(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which each external initializer of the main graph is an input instead."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    kept = [tensor for tensor in copy.graph.initializer if not is_external(tensor)]
-    inputs = {value.name for value in copy.graph.input}
-    for tensor in model.graph.initializer:
-        if is_external(tensor) and tensor.name not in inputs:
-            copy.graph.input.append(
-                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-            )
-    del copy.graph.initializer[:]
-    copy.graph.initializer.extend(kept)
-    return copy
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[Constant]:

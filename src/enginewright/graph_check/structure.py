@@ -5,8 +5,9 @@ from __future__ import annotations
 import onnx
 
 from enginewright.errors import Problem
+from enginewright.external_tensors import without_external_tensors
 from enginewright.graph_check.findings import Findings
-from enginewright.graph_check.model import CheckedModel, without_external_tensors
+from enginewright.graph_check.model import CheckedModel
 
 STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 

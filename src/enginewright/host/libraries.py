@@ -83,7 +83,7 @@ def _names(source: Source, folder: str) -> tuple[str, ...]:
 
 def _wanted(soname: str) -> bool:
     match = _SONAME.fullmatch(soname)
-    return bool(match) and match is not None and match[1] in NAMES
+    return match is not None and match[1] in NAMES
 
 
 def _cache(source: Source) -> dict[str, list[str]]:

@@ -43,7 +43,7 @@ def decoder_model(
     weights: Mapping[str, ExternalTensor],
     options: GraphOptions,
 ) -> ModelProto:
-    """The whole model; `weights` holds every tensor that `architecture.tensor_shapes()` lists.
+    """The whole model; `weights` holds every tensor that `architecture.tensor_shapes` lists.
 
     Input `input_ids` int64 [batch, sequence]. With a cache also `attention_mask` int64 [batch,
     total_sequence], 1 for a token and 0 for padding; `position_ids` int64 [batch, sequence]; and

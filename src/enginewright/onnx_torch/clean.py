@@ -8,13 +8,15 @@ from onnx_ir.passes import common
 
 PRODUCER = "enginewright"
 _SCOPES = "pkg.torch.onnx.name_scopes"
+_WRAPPER = "model."
+"""What the modules of `task_modules` call the model."""
 
 
-def clean(model: ir.Model, wrapper: str = "model.") -> None:
+def clean(model: ir.Model) -> None:
     """Change `model` in place.
 
-    Afterwards initializers have the names of the checkpoint's tensors (`wrapper` is the prefix
-    that the exported module added), equal ones exist once, none is unused, and stack traces,
+    Afterwards initializers have the names of the checkpoint's tensors (without the prefix that the
+    exported module added), equal ones exist once, none is unused, and stack traces,
     versions and doc strings are gone.
     """
     _share_tied_weights(model.graph)
@@ -28,8 +30,8 @@ def clean(model: ir.Model, wrapper: str = "model.") -> None:
     )
     model = passes(model).model
     for value in list(model.graph.initializers.values()):
-        if value.name is not None and value.name.startswith(wrapper):
-            value.name = value.name.removeprefix(wrapper)
+        if value.name is not None and value.name.startswith(_WRAPPER):
+            value.name = value.name.removeprefix(_WRAPPER)
     model.producer_name, model.producer_version = PRODUCER, None
     model.domain, model.model_version, model.doc_string = None, None, None
     model.metadata_props.clear()

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_RUN = {
-    "feature-extraction": "--lines sentences.txt",
-}
-_RUN_DECODER = '--prompt "Once upon a time"'
-
 
 def render(manifest: Mapping[str, Any]) -> str:
     """Markdown for a manifest as `manifest.describe` makes it; equal manifests give equal text."""
@@ -20,7 +15,8 @@ def render(manifest: Mapping[str, Any]) -> str:
         f"[{', '.join(map(str, tensor['shape']))}] |\n"
         for tensor in manifest["tensors"]
     )
-    arguments = _RUN.get(manifest["task"], _RUN_DECODER)
+    embeds = manifest["task"] == "feature-extraction"
+    arguments = "--lines sentences.txt" if embeds else '--prompt "Once upon a time"'
     return (
         f"# {manifest['name']}\n\n"
         f"An inference engine for {product['name']} {product['version']}, task "

@@ -22,7 +22,7 @@ def _find(index: GraphIndex) -> list[Match]:
         if add is None or add in taken or not index.is_fixed(norm.weight):
             continue
         left, right = index.nodes[add].input
-        if not _same_shape(index, left, right):
+        if not index.same_shape(left, right):
             continue
         taken.add(add)
         node = helper.make_node(
@@ -35,12 +35,6 @@ def _find(index: GraphIndex) -> list[Match]:
         )
         matches.append(Match(norm.places | {add}, add, (node,)))
     return matches
-
-
-def _same_shape(index: GraphIndex, left: str, right: str) -> bool:
-    """Both are known to be equal, so that the addition does not broadcast."""
-    shapes = index.shape(left), index.shape(right)
-    return shapes[0] is not None and shapes[0] == shapes[1] and "" not in shapes[0]
 
 
 OPERATOR = Operator(

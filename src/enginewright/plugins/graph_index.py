@@ -10,10 +10,11 @@ from onnx import (
     AttributeProto,
     GraphProto,
     NodeProto,
-    TensorProto,
     ValueInfoProto,
     numpy_helper,
 )
+
+from enginewright.external_tensors import is_external
 
 # Larger constants are weights; patterns look at axes, exponents and epsilons only.
 _SMALL = 16
@@ -69,7 +70,7 @@ class GraphIndex:
         place = self._producer.get(value)
         if tensor is None and place is not None and self.is_op(place, "Constant"):
             tensor = attribute(self.nodes[place], "value", None)
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+        if tensor is None or is_external(tensor):
             return None
         if int(np.prod(tensor.dims, initial=1)) > _SMALL:
             return None
@@ -87,6 +88,11 @@ class GraphIndex:
     def shape(self, value: str) -> tuple[int | str, ...] | None:
         """As far as the graph says: a number or a name for each axis, `""` for an unknown one."""
         return self._shapes.get(value)
+
+    def same_shape(self, left: str, right: str) -> bool:
+        """Both are known to have one shape, so that an operation of them does not broadcast."""
+        shapes = self.shape(left), self.shape(right)
+        return shapes[0] is not None and shapes[0] == shapes[1] and "" not in shapes[0]
 
     def closed(self, places: Iterable[int], outputs: Iterable[str]) -> bool:
         """Nothing outside `places` uses a value that they make, but for `outputs`."""

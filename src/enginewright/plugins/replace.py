@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, helper, inliner
+from onnx import ModelProto, NodeProto, helper, inliner
 
 from enginewright.errors import Problem, raise_if_any
+from enginewright.external_tensors import without_external_tensors
 from enginewright.plugins import add_rms_norm, rms_norm, rotary, swiglu
 from enginewright.plugins.graph_index import GraphIndex
 from enginewright.plugins.operator import DOMAIN, DOMAIN_VERSION, OPSET, Operator
@@ -72,31 +73,8 @@ def replace_subgraphs(
         kept = [opset for opset in model.opset_import if opset.domain != DOMAIN]
         del model.opset_import[:]
         model.opset_import.extend(kept)
-    onnx.checker.check_model(_with_weights_as_inputs(model))
+    onnx.checker.check_model(without_external_tensors(model))
     return model, tuple(found)
-
-
-def _with_weights_as_inputs(model: ModelProto) -> ModelProto:
-    """For the checker, which otherwise opens the files of external data, here or not."""
-    external = [
-        tensor for tensor in model.graph.initializer if tensor.data_location == TensorProto.EXTERNAL
-    ]
-    if not external:
-        return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    kept = [
-        tensor for tensor in copy.graph.initializer if tensor.data_location != TensorProto.EXTERNAL
-    ]
-    del copy.graph.initializer[:]
-    copy.graph.initializer.extend(kept)
-    declared = {value.name for value in copy.graph.input}
-    copy.graph.input.extend(
-        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-        for tensor in external
-        if tensor.name not in declared
-    )
-    return copy
 
 
 def _check(model: ModelProto, plugins: Sequence[str], mode: str, where: str) -> None:

@@ -17,7 +17,7 @@ def _find(index: GraphIndex) -> list[Match]:
         node = index.nodes[place]
         for activated, up in (tuple(node.input), tuple(reversed(node.input))):
             silu = _silu(index, activated)
-            if silu is None or not _same_shape(index, silu[0], up):
+            if silu is None or not index.same_shape(silu[0], up):
                 continue
             places = silu[1] | {place}
             if places & taken or not index.closed(places, node.output):
@@ -49,11 +49,6 @@ def _silu(index: GraphIndex, value: str) -> tuple[str, set[int]] | None:
         if sigmoid is not None and index.nodes[sigmoid].input[0] == gate:
             return gate, {product, sigmoid}
     return None
-
-
-def _same_shape(index: GraphIndex, gate: str, up: str) -> bool:
-    shapes = index.shape(gate), index.shape(up)
-    return shapes[0] is not None and shapes[0] == shapes[1] and "" not in shapes[0]
 
 
 OPERATOR = Operator(

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from enginewright.compatibility.product import precisions_on
+from enginewright.compatibility.tables import table
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem
 
 
@@ -48,15 +51,17 @@ def check_device(
     # A plan for the building host's own GPU names `current`; the library checks that one.
     if device.compute_capability in compute_capabilities or "current" in compute_capabilities:
         return
-    data_center = device.compute_capability in ("8.0", "9.0", "10.0", "10.3")
+    capability = ComputeCapability.parse(device.compute_capability)
+    rows = [row for key, row in table("product").items() if key.startswith("tensorrt-rtx ")]
+    supported = any(precisions_on(row, capability) is not None for row in rows)
     raise InputError(
         Problem(
             "the plan was not built for this GPU",
             str(engine),
             expected,
             f"{device.name}, compute capability {device.compute_capability}",
-            "TensorRT for RTX does not support this GPU at all: use another product"
-            if data_center and device.compute_capability != "8.0"
-            else f'add "{device.compute_capability}" to `compute_capabilities` and build again',
+            f'add "{capability}" to `compute_capabilities` and build again'
+            if supported
+            else "TensorRT for RTX does not support this GPU at all: use another product",
         )
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest, verify
 
 PRODUCTS = ("onnxruntime", "tensorrt-rtx")
@@ -133,15 +133,7 @@ def _position_limit(folder: Path) -> int | None:
 
 def check_task(package: EnginePackage, tasks: tuple[str, ...], option: str) -> None:
     """Raise `InputError` when `option` of the command does not fit the engine's task."""
-    raise_if_any(
-        [
-            Problem(
-                f"`{option}` does not fit this engine",
-                str(package.folder),
-                f"task {' or '.join(tasks)}",
-                f"task {package.task}",
-            )
-        ]
-        if package.task not in tasks
-        else []
-    )
+    if package.task not in tasks:
+        expected, actual = f"task {' or '.join(tasks)}", f"task {package.task}"
+        what = f"`{option}` does not fit this engine"
+        raise InputError(Problem(what, str(package.folder), expected, actual))

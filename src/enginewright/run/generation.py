@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from enginewright.errors import Problem, raise_if_any
+from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.run.decoder import Decoder
 from enginewright.run.engine_package import EnginePackage
 from enginewright.run.sampling import SamplingSettings, choose_token
@@ -19,11 +19,10 @@ class GenerationSettings:
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
 
     def __post_init__(self) -> None:
-        raise_if_any(
-            [Problem("out of range", "max_tokens", "at least 1", str(self.max_tokens))]
-            if self.max_tokens < 1
-            else []
-        )
+        if self.max_tokens < 1:
+            raise InputError(
+                Problem("out of range", "max_tokens", "at least 1", str(self.max_tokens))
+            )
 
 
 def check_prompts(package: EnginePackage, prompts: Sequence[Sequence[int]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,13 +68,11 @@ def stored_files(store: Path) -> Iterator[Path]:
     yield from sorted(path for path in paths if _NAME.fullmatch(path.name))
 
 
-def verify_store(store: Path, progress: Callable[[Path], None] | None = None) -> StoreReport:
+def verify_store(store: Path) -> StoreReport:
     """Hash every large file of the store anew. Reads only; raise `InputError` if it is no store."""
     files = size = 0
     damaged = []
     for path in stored_files(store):
-        if progress is not None:
-            progress(path)
         try:
             actual = FileDigest.of(path)
         except FileNotFoundError:

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from email.parser import HeaderParser
 from pathlib import Path
 
+from enginewright.engine.products import TENSORRT_RTX
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
 from enginewright.toolchain_lock.lock_file import LockedPackage, normalized
 from enginewright.toolchain_lock.marker import holds
 
-LIBRARY_PREFIXES = ("libtensorrt", "tensorrt", "libnvinfer", "libnvonnxparser", "libcudart")
-"""Shared libraries whose names begin so belong to the toolchain."""
 _SHARED_LIBRARY = re.compile(r".+\.so(?:\.\d+)*", re.ASCII)
 _REQUIRES = re.compile(r"\s*([A-Za-z0-9][\w.-]*)[^;]*(?:;(.*))?", re.ASCII | re.DOTALL)
 MAX_LIBRARY = 8 << 30
@@ -97,7 +96,7 @@ def libraries_in(path: Path) -> dict[str, str]:
 
 
 def _is_library(name: str) -> bool:
-    return bool(_SHARED_LIBRARY.fullmatch(name)) and name.startswith(LIBRARY_PREFIXES)
+    return bool(_SHARED_LIBRARY.fullmatch(name)) and name.startswith(TENSORRT_RTX.library_prefixes)
 
 
 def _libraries_in_wheel(path: Path) -> dict[str, str]:

@@ -23,7 +23,6 @@ class Thresholds:
     """Fraction of tokens where both models find the same token most likely."""
     max_perplexity_increase: float | None = None
     """Fraction: 0.01 allows 1 % more than the reference."""
-    max_perplexity: float | None = None
 
     @classmethod
     def decode(cls, parameters: Mapping[str, Any]) -> Thresholds:
@@ -56,7 +55,6 @@ _MEASURES = {
     "max_absolute_error": "max_absolute_error",
     "min_top1_agreement": "top1_agreement",
     "max_perplexity_increase": "perplexity_increase",
-    "max_perplexity": "perplexity",
 }
 _NON_FINITE = ("nan_count", "inf_count", "reference_nonfinite_count")
 
