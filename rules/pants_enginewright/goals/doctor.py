@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from pants.engine.fs import CreateDigest, Digest, FileContent, MergeDigests, Workspace
+from pants.engine.fs import Workspace
 from pants.engine.goal import Goal, GoalSubsystem
 from pants.engine.process import InteractiveProcess, InteractiveProcessResult
-from pants.engine.rules import Effect, Get, MultiGet, collect_rules, goal_rule
+from pants.engine.rules import Effect, Get, collect_rules, goal_rule
 from pants.option.option_types import ArgsListOption
 
-from pants_enginewright import canonical_json
-from pants_enginewright.util_rules import interpreter
-from pants_enginewright.util_rules.action import Tools, ToolsRequest
-from pants_enginewright.util_rules.launch import launch_files
-from pants_enginewright.util_rules.library import Library, LibraryRequest
-
-MODULE = "enginewright.__main__"
-ENVIRONMENT = "host"
+from pants_enginewright.util_rules.program import Program, ProgramRequest
+from pants_enginewright.util_rules.tool_environment import CACHES
 
 
 class DoctorSubsystem(GoalSubsystem):
@@ -38,25 +32,14 @@ class Doctor(Goal):
 @goal_rule
 async def run_doctor(subsystem: DoctorSubsystem, workspace: Workspace) -> Doctor:
     del workspace  # Named because Pants lets only such a rule start an interactive process.
-    chosen, library, programs = await MultiGet(
-        Get(Tools, ToolsRequest(ENVIRONMENT, None)),
-        Get(Library, LibraryRequest(MODULE)),
-        Get(Digest, CreateDigest, launch_files("run.sh", "launch.sh", "run.py", "start.py")),
-    )
-    tools = chosen.environment
-    hashes = FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode())
-    wheels = await Get(Digest, CreateDigest([hashes]))
-    digest = await Get(Digest, MergeDigests([programs, wheels, library.digest]))
+    program = await Get(Program, ProgramRequest("enginewright.__main__", "host"))
     result = await Effect(
         InteractiveProcessResult,
         InteractiveProcess(
-            argv=(
-                *("/bin/sh", "{chroot}/run.sh", "{chroot}", tools.python_version),
-                *(MODULE, "doctor", *subsystem.args),
-            ),
-            input_digest=digest,
-            immutable_input_digests={"__wheels": tools.wheels.digest},
-            append_only_caches={**interpreter.CACHE, "enginewright_tools": ".tools"},
+            argv=(*program.argv, "doctor", *subsystem.args),
+            input_digest=program.digest,
+            immutable_input_digests={"__wheels": program.wheels},
+            append_only_caches=CACHES,
             run_in_workspace=True,
         ),
     )

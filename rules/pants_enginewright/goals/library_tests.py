@@ -20,7 +20,6 @@ from pants.engine.fs import (
     AddPrefix,
     CreateDigest,
     Digest,
-    FileContent,
     MergeDigests,
     Snapshot,
 )
@@ -29,7 +28,6 @@ from pants.engine.process import FallibleProcessResult, Process, ProcessCacheSco
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.util.logging import LogLevel
 
-from pants_enginewright import canonical_json
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.targets.library_tests import (
     AsRootField,
@@ -40,14 +38,17 @@ from pants_enginewright.targets.library_tests import (
     LibraryTestSourceField,
     LibraryTestTimeoutField,
 )
-from pants_enginewright.util_rules import interpreter
 from pants_enginewright.util_rules.action import ActionResult, process_key
 from pants_enginewright.util_rules.files import Files
 from pants_enginewright.util_rules.library_test_files import TestFiles, TestFilesRequest
 from pants_enginewright.util_rules.record import RecordSteps, StepsRecord
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 from pants_enginewright.util_rules.step_outputs import without_caches
-from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.util_rules.tool_environment import (
+    CACHES,
+    ToolEnvironment,
+    ToolEnvironmentRequest,
+)
 
 REPORT = "report.xml"
 STEP = "pytest"
@@ -93,7 +94,7 @@ def plan_test_process(
         level=LogLevel.DEBUG,
         input_digest=files.digest,
         immutable_input_digests={"__wheels": tools.wheels.digest},
-        append_only_caches={**interpreter.CACHE, "enginewright_tools": ".tools"},
+        append_only_caches=CACHES,
         env={
             "PATH": "/usr/bin:/bin",
             "LC_ALL": "C.UTF-8",
@@ -136,9 +137,8 @@ async def run_library_test(
         Get(ToolEnvironment, ToolEnvironmentRequest(field_set.tools.value, origin, address)),
         Get(EnvironmentVars, EnvironmentVarsRequest(field_set.extra_env_vars.sorted())),
     )
-    wheels = FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode())
-    digest = await Get(Digest, CreateDigest([wheels]))
-    digest = await Get(Digest, MergeDigests([files.digest, digest]))
+    wheels = await Get(Digest, CreateDigest([tools.hashes()]))
+    digest = await Get(Digest, MergeDigests([files.digest, wheels]))
     process = plan_test_process(
         field_set,
         TestFiles(digest, files.test),

@@ -14,7 +14,6 @@ from pants.core.goals.package import (
     PackageFieldSet,
 )
 from pants.core.util_rules.distdir import DistDir
-from pants.engine.addresses import Address
 from pants.engine.fs import AddPrefix, Digest
 from pants.engine.internals.session import RunId
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
@@ -27,30 +26,14 @@ from pants_enginewright.compat import (
     EnvironmentField,
     EnvironmentName,
 )
-from pants_enginewright.targets.cuda import (
-    CudaSourcesField,
-    ExtensionSourcesField,
-    PtxField,
-    SanitizersField,
-)
-from pants_enginewright.targets.engines import (
-    ComputeCapabilitiesField,
-    ModelField,
-    ProviderField,
-    ToolchainField,
-)
-from pants_enginewright.targets.models import (
-    CheckpointField,
-    MethodField,
-    QuantizedModelSourceField,
-    TaskField,
-)
+from pants_enginewright.targets.cuda import CodeSourcesField
+from pants_enginewright.targets.engines import ModelField
+from pants_enginewright.targets.models import ModelOriginField
 from pants_enginewright.util_rules.action import ActionResult
+from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
 from pants_enginewright.util_rules.disk_space import raise_if_too_large
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
-from pants_enginewright.util_rules.extension import Extension, ExtensionRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
-from pants_enginewright.util_rules.kernels import Kernels, KernelsRequest
 from pants_enginewright.util_rules.onnx_model import (
     CheckedModel,
     CheckModel,
@@ -101,134 +84,47 @@ class PackageNotFetchedError(Exception):
 
 
 @dataclass(frozen=True)
-class TensorrtRtxEngineFieldSet(PackageFieldSet):
-    required_fields = (ModelField, ToolchainField, ComputeCapabilitiesField)
+class EngineFieldSet(PackageFieldSet):
+    required_fields = (ModelField, OutputPathField)
 
     output_path: OutputPathField
     environment: EnvironmentField
 
 
 @dataclass(frozen=True)
-class OnnxruntimeEngineFieldSet(PackageFieldSet):
-    required_fields = (ModelField, ProviderField)
+class ModelFieldSet(PackageFieldSet):
+    required_fields = (ModelOriginField, OutputPathField)
 
     output_path: OutputPathField
     environment: EnvironmentField
 
 
 @dataclass(frozen=True)
-class OnnxModelFieldSet(PackageFieldSet):
-    required_fields = (CheckpointField, TaskField)
+class CodeFieldSet(PackageFieldSet):
+    required_fields = (CodeSourcesField, OutputPathField)
 
     output_path: OutputPathField
     environment: EnvironmentField
-
-
-@dataclass(frozen=True)
-class CudaKernelsFieldSet(PackageFieldSet):
-    required_fields = (CudaSourcesField, PtxField)
-
-    output_path: OutputPathField
-    environment: EnvironmentField
-
-
-@dataclass(frozen=True)
-class QuantizedModelFieldSet(PackageFieldSet):
-    required_fields = (QuantizedModelSourceField, MethodField)
-
-    output_path: OutputPathField
-    environment: EnvironmentField
-
-
-@dataclass(frozen=True)
-class FinishEngine:
-    address: Address
-    output_path: OutputPathField
-
-
-@dataclass(frozen=True)
-class FinishModel:
-    address: Address
-    output_path: OutputPathField
-
-
-@dataclass(frozen=True)
-class CudaExtensionFieldSet(PackageFieldSet):
-    required_fields = (ExtensionSourcesField, SanitizersField)
-
-    output_path: OutputPathField
-    environment: EnvironmentField
-
-
-@rule(desc="Package an extension module", level=LogLevel.DEBUG)
-async def package_cuda_extension(field_set: CudaExtensionFieldSet, run_id: RunId) -> BuiltPackage:
-    del run_id
-    request = ExtensionRequest(field_set.address.spec, "the command line", None)
-    extension = await Get(Extension, ExtensionRequest, request)
-    finished = await Get(
-        FinishedPackage, FinishPackage(extension.files, (extension.step,), field_set.output_path)
-    )
-    return finished.package
-
-
-@rule(desc="Package CUDA kernels", level=LogLevel.DEBUG)
-async def package_cuda_kernels(field_set: CudaKernelsFieldSet, run_id: RunId) -> BuiltPackage:
-    del run_id
-    kernels = await Get(Kernels, KernelsRequest(field_set.address.spec, "the command line", None))
-    finished = await Get(
-        FinishedPackage, FinishPackage(kernels.files, (kernels.step,), field_set.output_path)
-    )
-    return finished.package
 
 
 @rule(desc="Package an engine", level=LogLevel.DEBUG)
-async def package_tensorrt_rtx_engine(
-    field_set: TensorrtRtxEngineFieldSet, run_id: RunId
-) -> BuiltPackage:
+async def package_engine(field_set: EngineFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id  # Named so that every run records where its steps' results came from.
-    finished = await Get(FinishedPackage, FinishEngine(field_set.address, field_set.output_path))
-    return finished.package
-
-
-@rule(desc="Package an engine for ONNX Runtime", level=LogLevel.DEBUG)
-async def package_onnxruntime_engine(
-    field_set: OnnxruntimeEngineFieldSet, run_id: RunId
-) -> BuiltPackage:
-    del run_id
-    finished = await Get(FinishedPackage, FinishEngine(field_set.address, field_set.output_path))
-    return finished.package
-
-
-@rule(desc="Package an ONNX model", level=LogLevel.DEBUG)
-async def package_onnx_model(field_set: OnnxModelFieldSet, run_id: RunId) -> BuiltPackage:
-    del run_id
-    finished = await Get(FinishedPackage, FinishModel(field_set.address, field_set.output_path))
-    return finished.package
-
-
-@rule(desc="Package a quantized model", level=LogLevel.DEBUG)
-async def package_quantized_model(field_set: QuantizedModelFieldSet, run_id: RunId) -> BuiltPackage:
-    del run_id
-    finished = await Get(FinishedPackage, FinishModel(field_set.address, field_set.output_path))
-    return finished.package
-
-
-@rule
-async def finish_engine(request: FinishEngine, run_id: RunId) -> FinishedPackage:
-    del run_id
-    engine = await Get(Engine, EngineRequest(request.address.spec, "the command line", None))
+    engine = await Get(Engine, EngineRequest, EngineRequest.by_user(field_set.address))
     estimate = engine.estimate.parsed()
     if estimate is not None:
         size = sum(file.size for file in engine.built_files())
         logger.info(f"{engine.address}: {describe_sizes(estimate, size, engine.is_plan)}")
-    return await Get(
-        FinishedPackage, FinishPackage(engine.package, engine.steps, request.output_path)
+    finished = await Get(
+        FinishedPackage, FinishPackage(engine.package, engine.steps, field_set.output_path)
     )
+    return finished.package
 
 
-@rule
-async def finish_model(request: FinishModel) -> FinishedPackage:
-    model = await Get(OnnxModel, OnnxModelRequest(request.address.spec, "the command line", None))
+@rule(desc="Package a model", level=LogLevel.DEBUG)
+async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage:
+    del run_id
+    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_user(field_set.address))
     checks = await MultiGet(
         Get(CheckedModel, CheckModel(model, "", model.address, weights))
         for weights in (False, True)
@@ -240,7 +136,18 @@ async def finish_model(request: FinishModel) -> FinishedPackage:
         Files, ComposeFiles((*model.graph.entries, *model.data.entries, *described))
     )
     steps = (*model.steps, *(check.step for check in checks))
-    return await Get(FinishedPackage, FinishPackage(package, steps, request.output_path))
+    finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
+    return finished.package
+
+
+@rule(desc="Package compiled code", level=LogLevel.DEBUG)
+async def package_code(field_set: CodeFieldSet, run_id: RunId) -> BuiltPackage:
+    del run_id
+    code = await Get(CompiledCode, CompileRequest, CompileRequest.by_user(field_set.address))
+    finished = await Get(
+        FinishedPackage, FinishPackage(code.files, (code.step,), field_set.output_path)
+    )
+    return finished.package
 
 
 @rule
@@ -286,10 +193,7 @@ async def fetch_package(request: FetchPackage) -> FetchedPackage:
 def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
-        UnionRule(PackageFieldSet, TensorrtRtxEngineFieldSet),
-        UnionRule(PackageFieldSet, OnnxruntimeEngineFieldSet),
-        UnionRule(PackageFieldSet, OnnxModelFieldSet),
-        UnionRule(PackageFieldSet, CudaExtensionFieldSet),
-        UnionRule(PackageFieldSet, CudaKernelsFieldSet),
-        UnionRule(PackageFieldSet, QuantizedModelFieldSet),
+        UnionRule(PackageFieldSet, CodeFieldSet),
+        UnionRule(PackageFieldSet, EngineFieldSet),
+        UnionRule(PackageFieldSet, ModelFieldSet),
     )

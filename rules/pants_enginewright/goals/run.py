@@ -6,20 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Iterable
 
 from pants.core.goals.run import RunFieldSet, RunInSandboxBehavior, RunRequest
-from pants.engine.fs import AddPrefix, CreateDigest, Digest, FileContent, MergeDigests
+from pants.engine.fs import AddPrefix, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
-from pants_enginewright import canonical_json
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.targets.engines import ModelField, ProviderField
-from pants_enginewright.util_rules import interpreter
-from pants_enginewright.util_rules.action import Tools, ToolsRequest
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
-from pants_enginewright.util_rules.launch import launch_files
-from pants_enginewright.util_rules.library import Library, LibraryRequest
 from pants_enginewright.util_rules.onnxruntime_engine import ENVIRONMENT
-
-MODULE = "enginewright.run.__main__"
+from pants_enginewright.util_rules.program import Program, ProgramRequest
+from pants_enginewright.util_rules.tool_environment import CACHES
 
 
 @dataclass(frozen=True)
@@ -33,36 +28,17 @@ class OnnxruntimeEngineRunFieldSet(RunFieldSet):
 
 @rule(desc="Run an engine")
 async def run_onnxruntime_engine(field_set: OnnxruntimeEngineRunFieldSet) -> RunRequest:
-    engine, chosen, library = await MultiGet(
-        Get(Engine, EngineRequest(field_set.address.spec, "the command line", None)),
-        Get(Tools, ToolsRequest(ENVIRONMENT, None)),
-        Get(Library, LibraryRequest(MODULE)),
+    engine, program = await MultiGet(
+        Get(Engine, EngineRequest, EngineRequest.by_user(field_set.address)),
+        Get(Program, ProgramRequest("enginewright.run.__main__", ENVIRONMENT)),
     )
-    tools = chosen.environment
-    programs, wheels, package = await MultiGet(
-        Get(Digest, CreateDigest, launch_files("run.sh", "launch.sh", "run.py", "start.py")),
-        Get(
-            Digest,
-            CreateDigest(
-                [FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode())]
-            ),
-        ),
-        Get(Digest, AddPrefix(engine.package.digest, "engine")),
-    )
-    digest = await Get(Digest, MergeDigests([programs, wheels, package, library.digest]))
+    package = await Get(Digest, AddPrefix(engine.package.digest, "engine"))
     return RunRequest(
-        digest=digest,
-        args=(
-            "/bin/sh",
-            "{chroot}/run.sh",
-            "{chroot}",
-            tools.python_version,
-            MODULE,
-            "{chroot}/engine",
-        ),
+        digest=await Get(Digest, MergeDigests([program.digest, package])),
+        args=(*program.argv, "{chroot}/engine"),
         extra_env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-        immutable_input_digests={"__wheels": tools.wheels.digest},
-        append_only_caches={**interpreter.CACHE, "enginewright_tools": ".tools"},
+        immutable_input_digests={"__wheels": program.wheels},
+        append_only_caches=CACHES,
     )
 
 

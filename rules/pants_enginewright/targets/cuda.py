@@ -11,7 +11,11 @@ from pants_enginewright.targets.base import EnginewrightDependenciesField
 from pants_enginewright.targets.engines import ComputeCapabilitiesField
 
 
-class CudaSourcesField(MultipleSourcesField):
+class CodeSourcesField(MultipleSourcesField):
+    """Sources that are compiled together with the headers that they include."""
+
+
+class CudaSourcesField(CodeSourcesField):
     default = ("*.cu",)
     expected_file_extensions = (".cu",)
     uses_source_roots = False
@@ -78,7 +82,7 @@ class CudaKernelsTarget(Target):
     )
 
 
-class ExtensionSourcesField(MultipleSourcesField):
+class ExtensionSourcesField(CodeSourcesField):
     default = ("*.cpp",)
     expected_file_extensions = (".cpp",)
     uses_source_roots = False

@@ -81,7 +81,11 @@ class ModelCheckpointTarget(Target):
     help = "A model's configuration, weights and tokenizer, verified against each other."
 
 
-class CheckpointField(AddressField):
+class ModelOriginField(AddressField):
+    """What a model is made of."""
+
+
+class CheckpointField(ModelOriginField):
     alias = "checkpoint"
     required = True
     expected = "the address of a `model_checkpoint` target"
@@ -168,7 +172,7 @@ class OnnxModelTarget(Target):
     help = "A checkpoint exported to ONNX, with its graph checked."
 
 
-class QuantizedModelSourceField(AddressField):
+class QuantizedModelSourceField(ModelOriginField):
     alias = "model"
     required = True
     expected = "the address of an `onnx_model` target"

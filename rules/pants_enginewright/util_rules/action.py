@@ -27,7 +27,6 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.util_rules import interpreter
 from pants_enginewright.util_rules.disk_space import NO_SPACE, DiskFullError, folders_of_pants
 from pants_enginewright.util_rules.files import File, Files
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
@@ -41,7 +40,11 @@ from pants_enginewright.util_rules.step_outputs import (
     raise_if_damaged,
     without_caches,
 )
-from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.util_rules.tool_environment import (
+    CACHES,
+    ToolEnvironment,
+    ToolEnvironmentRequest,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -177,11 +180,7 @@ def plan_process(
         level=LogLevel.INFO,
         input_digest=digest,
         immutable_input_digests={"__wheels": wheels} if wheels != EMPTY_DIGEST else {},
-        append_only_caches={
-            **interpreter.CACHE,
-            "enginewright_tools": ".tools",
-            PROGRESS: ".progress",
-        },
+        append_only_caches={**CACHES, PROGRESS: ".progress"},
         env={
             "PATH": "/usr/bin:/bin",
             "LC_ALL": "C.UTF-8",
@@ -249,10 +248,7 @@ async def run_action(
         Get(
             Digest,
             CreateDigest(
-                [
-                    FileContent("request.json", plan_request(request).encode()),
-                    FileContent("wheels.json", canonical_json.dumps(tools.hashes()).encode()),
-                ]
+                [FileContent("request.json", plan_request(request).encode()), tools.hashes()]
             ),
         ),
         Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),

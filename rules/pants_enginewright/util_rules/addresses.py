@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Iterable, Optional, Tuple, Type, TypeVar
 
 from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import InvalidTargetException, Target, WrappedTarget, WrappedTargetRequest
+
+from pants_enginewright.fields import CheckedField
+
+T = TypeVar("T", bound="NamedTarget")
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,30 @@ class TargetOfKindRequest:
     origin: str
     """Where the address comes from, such as "field `model` of //engines:x"."""
     relative_to: Optional[Address] = None
+
+
+@dataclass(frozen=True)
+class NamedTarget:
+    """Asks for what a target makes. Each kind of result has a request of its own, made of this."""
+
+    spec: str
+    """Address of the target, as the user writes it."""
+    origin: str
+    """Where the address comes from, for error messages."""
+    relative_to: Optional[Address] = None
+
+    @classmethod
+    def by_field(cls: Type[T], field: CheckedField) -> T:
+        """The target that a field names."""
+        return cls(field.value, f"field `{field.alias}` of {field.address}", field.address)
+
+    @classmethod
+    def by_user(cls: Type[T], address: Address) -> T:
+        """The target that a goal is run for."""
+        return cls(address.spec, "the command line")
+
+    def of_kind(self, *kinds: str) -> TargetOfKindRequest:
+        return TargetOfKindRequest(self.spec, kinds, self.origin, self.relative_to)
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,14 @@ from pants_enginewright.targets.models import (
     WeightsField,
 )
 from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 
 
 @dataclass(frozen=True)
-class CheckpointRequest:
-    spec: str
-    origin: str
-    relative_to: Optional[Address]
+class CheckpointRequest(NamedTarget):
+    """Asks for the verified files of a `model_checkpoint` target."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +175,7 @@ async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
 @rule(desc="Verify a checkpoint")
 async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
     found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(
-            request.spec, (ModelCheckpointTarget.alias,), request.origin, request.relative_to
-        ),
+        TargetOfKind, TargetOfKindRequest, request.of_kind(ModelCheckpointTarget.alias)
     )
     target = found.target
     wanted = _request(target)

@@ -103,7 +103,7 @@ async def infer_enginewright_dependencies(
     actions, kinds = steps_of(target)
     environments = [subsystem.environments[k] for k in kinds if k in subsystem.environments]
     if isinstance(target, ToolchainTarget):
-        toolchain = await Get(Toolchain, ToolchainRequest(address.spec, "inference", None))
+        toolchain = await Get(Toolchain, ToolchainRequest(address.spec, "inference"))
         environments.append(toolchain.parsed()["environment"])
     root = subsystem.library_root
     paths = [module_path(root, f"enginewright.actions.{name}") for name in actions] if root else []

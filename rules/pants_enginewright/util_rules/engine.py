@@ -11,6 +11,7 @@ from pants.engine.target import InvalidTargetException, Target
 
 from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
+from pants_enginewright.targets.cuda import CudaKernelsTarget
 from pants_enginewright.targets.engines import (
     ComputeCapabilitiesField,
     KernelsField,
@@ -32,10 +33,10 @@ from pants_enginewright.util_rules.action import (
     Tools,
     ToolsRequest,
 )
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files
-from pants_enginewright.util_rules.kernels import Kernels, KernelsRequest
 from pants_enginewright.util_rules.onnx_model import (
     CheckedModel,
     CheckModel,
@@ -51,12 +52,8 @@ ENGINE_KINDS = (TensorrtRtxEngineTarget.alias, OnnxruntimeEngineTarget.alias)
 
 
 @dataclass(frozen=True)
-class EngineRequest:
+class EngineRequest(NamedTarget):
     """Asks for the engine of a target of `ENGINE_KINDS`."""
-
-    spec: str
-    origin: str
-    relative_to: Optional[Address]
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class PackageEngine:
     toolchain: Toolchain
     built: ActionResult
     estimate: SizeEstimate
-    kernels: Tuple[Kernels, ...]
+    kernels: Tuple[CompiledCode, ...]
 
 
 @dataclass(frozen=True)
@@ -153,10 +150,7 @@ def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
 
 @rule
 async def find_engine(request: EngineRequest) -> Engine:
-    found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(request.spec, ENGINE_KINDS, request.origin, request.relative_to),
-    )
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(*ENGINE_KINDS))
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
     if target.alias == OnnxruntimeEngineTarget.alias:
@@ -171,14 +165,10 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
     target = request.target
     address = target.address
     toolchain = await Get(
-        Toolchain,
-        ToolchainRequest(target[ToolchainField].value, f"field `toolchain` of {address}", address),
+        Toolchain, ToolchainRequest, ToolchainRequest.by_field(target[ToolchainField])
     )
     raise_if_unsupported(target, toolchain)
-    model = await Get(
-        OnnxModel,
-        OnnxModelRequest(target[ModelField].value, f"field `model` of {address}", address),
-    )
+    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
     reader = canonical_json.dumps(toolchain.reader())
     profiles = canonical_json.dumps(thaw(target[ProfilesField].value))
     graph_check = await Get(CheckedModel, CheckModel(model, reader, address, False))
@@ -190,7 +180,7 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
     )
     origin = f"field `kernels` of {address}"
     kernels = await MultiGet(
-        Get(Kernels, KernelsRequest(spec, origin, address))
+        Get(CompiledCode, CompileRequest(spec, origin, address, (CudaKernelsTarget.alias,)))
         for spec in thaw(target[KernelsField].value)
     )
     packaged = await Get(

@@ -9,9 +9,19 @@ from typing import Any, Dict, Iterable, Set, Tuple
 
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.fs import Digest, DigestContents, GlobMatchErrorBehavior, PathGlobs
+from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import MultipleSourcesField
+from pants.engine.target import (
+    FieldSet,
+    InferDependenciesRequest,
+    InferredDependencies,
+    SourcesPaths,
+    SourcesPathsRequest,
+)
+from pants.engine.unions import UnionRule
 
+from pants_enginewright.fields import thaw
+from pants_enginewright.targets.cuda import CodeSourcesField, IncludeDirsField
 from pants_enginewright.util_rules.action import ActionInput
 from pants_enginewright.util_rules.files import Files, ListFiles
 
@@ -78,7 +88,7 @@ FOLDER = "code"
 
 @dataclass(frozen=True)
 class CodeRequest:
-    sources: MultipleSourcesField
+    sources: CodeSourcesField
     include_dirs: Tuple[str, ...]
 
 
@@ -105,5 +115,26 @@ async def collect_code(request: CodeRequest) -> Code:
     )
 
 
+@dataclass(frozen=True)
+class CodeDependenciesFieldSet(FieldSet):
+    required_fields = (CodeSourcesField, IncludeDirsField)
+
+    sources: CodeSourcesField
+    include_dirs: IncludeDirsField
+
+
+class InferCodeDependencies(InferDependenciesRequest[CodeDependenciesFieldSet]):
+    infer_from = CodeDependenciesFieldSet
+
+
+@rule(desc="Infer the headers that code includes")
+async def infer_code_dependencies(request: InferCodeDependencies) -> InferredDependencies:
+    fields = request.field_set
+    paths = await Get(SourcesPaths, SourcesPathsRequest(fields.sources))
+    include_dirs = tuple(thaw(fields.include_dirs.value))
+    headers = await Get(Headers, HeadersRequest(paths.files, include_dirs))
+    return InferredDependencies(await Get(Owners, OwnersRequest(headers.paths)))
+
+
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), UnionRule(InferDependenciesRequest, InferCodeDependencies))

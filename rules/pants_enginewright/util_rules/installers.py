@@ -26,29 +26,24 @@ class Uv:
     """The executable `uv`."""
 
 
-def _pex_request(name: str, setup: PythonSetup) -> PexRequest:
-    constraints = setup.resolves_to_interpreter_constraints[name]
-    return PexRequest(
-        output_filename=f"{name}.pex",
-        internal_only=True,
-        layout=PexLayout.LOOSE,
-        requirements=PexRequirements([name], from_superset=Resolve(name, True)),
-        interpreter_constraints=InterpreterConstraints(constraints),
-        description=f"Install {name}",
-    )
-
-
-async def _entries(pex: Pex, name: str, inside: str) -> list[FileEntry]:
-    glob = f"{name}.pex/.deps/{name}-*/{inside}"
-    digest = await Get(Digest, DigestSubset(pex.digest, PathGlobs([glob])))
-    entries = await Get(DigestEntries, Digest, digest)
-    return [entry for entry in entries if isinstance(entry, FileEntry)]
-
-
 @rule(desc="Install uv", level=LogLevel.DEBUG)
 async def install_uv(_: UvRequest, setup: PythonSetup) -> Uv:
-    pex = await Get(Pex, PexRequest, _pex_request("uv", setup))
-    (entry,) = await _entries(pex, "uv", ".prefix/bin/uv")
+    constraints = setup.resolves_to_interpreter_constraints["uv"]
+    pex = await Get(
+        Pex,
+        PexRequest(
+            output_filename="uv.pex",
+            internal_only=True,
+            layout=PexLayout.LOOSE,
+            requirements=PexRequirements(["uv"], from_superset=Resolve("uv", True)),
+            interpreter_constraints=InterpreterConstraints(constraints),
+            description="Install uv",
+        ),
+    )
+    program = PathGlobs(["uv.pex/.deps/uv-*/.prefix/bin/uv"])
+    digest = await Get(Digest, DigestSubset(pex.digest, program))
+    entries = await Get(DigestEntries, Digest, digest)
+    (entry,) = (entry for entry in entries if isinstance(entry, FileEntry))
     executable = FileEntry("uv", entry.file_digest, is_executable=True)
     return Uv(await Get(Digest, CreateDigest([executable])))
 

@@ -25,7 +25,7 @@ from pants_enginewright.targets.models import (
     TaskField,
 )
 from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
@@ -34,12 +34,8 @@ MODEL_KINDS = (OnnxModelTarget.alias, QuantizedModelTarget.alias)
 
 
 @dataclass(frozen=True)
-class OnnxModelRequest:
+class OnnxModelRequest(NamedTarget):
     """Asks for the model of a target of `MODEL_KINDS`."""
-
-    spec: str
-    origin: str
-    relative_to: Optional[Address]
 
 
 @dataclass(frozen=True)
@@ -165,10 +161,7 @@ class ReplacedModel:
 
 @rule
 async def find_model(request: OnnxModelRequest) -> OnnxModel:
-    found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(request.spec, MODEL_KINDS, request.origin, request.relative_to),
-    )
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(*MODEL_KINDS))
     target = found.target
     await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
     if target.alias == QuantizedModelTarget.alias:
@@ -182,12 +175,7 @@ async def find_model(request: OnnxModelRequest) -> OnnxModel:
 async def export_onnx_model(request: ExportModel) -> ExportedModel:
     target = request.target
     checkpoint = await Get(
-        Checkpoint,
-        CheckpointRequest(
-            target[CheckpointField].value,
-            f"field `checkpoint` of {target.address}",
-            target.address,
-        ),
+        Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[CheckpointField])
     )
     if target[ExporterField].value == "direct":
         direct = await Get(DirectExport, ExportDirect(target, checkpoint))

@@ -89,10 +89,7 @@ def plan_manifest(
 async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> OnnxruntimeEngine:
     target = request.target
     address = target.address
-    model = await Get(
-        OnnxModel,
-        OnnxModelRequest(target[ModelField].value, f"field `model` of {address}", address),
-    )
+    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
     graph_check = await Get(CheckedModel, CheckModel(model, "", address, False))
     build = plan_onnxruntime_build(target, model)
     weights_check, built, estimate, exporter, builder = await MultiGet(

@@ -17,7 +17,7 @@ from pants_enginewright.targets.models import (
     QuantizedModelSourceField,
 )
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.files import ComposeFiles, Files
 from pants_enginewright.util_rules.onnx_model import (
@@ -29,7 +29,7 @@ from pants_enginewright.util_rules.onnx_model import (
 
 
 def plan_scheme(target: Target) -> Dict[str, Any]:
-    """How the weights are quantized: parameters of the step, and of the size estimate."""
+    """How the weights are quantized: parameters of the step."""
     return {
         "method": target[MethodField].value,
         "group_size": target[GroupSizeField].value,
@@ -40,15 +40,8 @@ def plan_scheme(target: Target) -> Dict[str, Any]:
 @rule(desc="Quantize a model")
 async def quantize_model(request: QuantizeModel) -> QuantizedModel:
     target = request.target
-    found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(
-            target[QuantizedModelSourceField].value,
-            (OnnxModelTarget.alias,),
-            f"field `model` of {target.address}",
-            target.address,
-        ),
-    )
+    named = NamedTarget.by_field(target[QuantizedModelSourceField])
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(OnnxModelTarget.alias))
     await Get(CheckedBuildFile, CheckBuildFile(found.target.address.spec_path))
     exported = await Get(ExportedModel, ExportModel(found.target))
     result = await Get(

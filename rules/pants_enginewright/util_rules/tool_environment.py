@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Iterable, Optional
 
 from pants.engine.addresses import Address
 from pants.engine.fs import (
     CreateDigest,
     Digest,
     DigestEntries,
+    FileContent,
     FileEntry,
     MergeDigests,
     RemovePrefix,
@@ -17,8 +18,10 @@ from pants.engine.fs import (
 from pants.engine.process import Process, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
+from pants_enginewright import canonical_json
 from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
 from pants_enginewright.targets.environments import (
     LockField,
@@ -26,7 +29,7 @@ from pants_enginewright.targets.environments import (
     ToolEnvironmentTarget,
 )
 from pants_enginewright.util_rules import interpreter, package_index
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import Files, ListFiles
 from pants_enginewright.util_rules.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.util_rules.launch import launch_files
@@ -34,14 +37,13 @@ from pants_enginewright.util_rules.package_index import PackageIndexSettings
 from pants_enginewright.util_rules.remote_cache import LOOKUP_FIRST
 from pants_enginewright.util_rules.step_outputs import without_caches
 
+CACHES = FrozenDict({**interpreter.CACHE, "enginewright_tools": ".tools"})
+"""What the programs of `launch/` need: CPython, and the unpacked wheels."""
+
 
 @dataclass(frozen=True)
-class ToolEnvironmentRequest:
-    spec: str
-    """Address of a `tool_environment` target, as the user writes it."""
-    origin: str
-    """Where the address comes from, for error messages."""
-    relative_to: Optional[Address] = None
+class ToolEnvironmentRequest(NamedTarget):
+    """Asks for the wheels of a `tool_environment` target."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,10 @@ class ToolEnvironment:
     wheels: Files
     """The wheels, side by side, by file name."""
 
-    def hashes(self) -> Dict[str, str]:
-        return {wheel.path: wheel.sha256 for wheel in self.wheels.entries}
+    def hashes(self) -> FileContent:
+        """`wheels.json`, which tells `launch/start.py` what to unpack."""
+        hashes = {wheel.path: wheel.sha256 for wheel in self.wheels.entries}
+        return FileContent("wheels.json", canonical_json.dumps(hashes).encode())
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,7 @@ class DownloadedWheels:
 @rule
 async def make_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironment:
     found, local = await MultiGet(
-        Get(
-            TargetOfKind,
-            TargetOfKindRequest(
-                request.spec, (ToolEnvironmentTarget.alias,), request.origin, request.relative_to
-            ),
-        ),
+        Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolEnvironmentTarget.alias)),
         Get(ChosenLocalEnvironmentName),
     )
     # NB: the interpreter is that of the environment where the step will run. The wheels are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, Tuple
 
 import toml
 from pants.engine.addresses import Address
@@ -18,7 +18,7 @@ from pants.util.strutil import bullet_list
 
 from pants_enginewright import canonical_json
 from pants_enginewright.targets.environments import ToolchainSourceField, ToolchainTarget
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import File, Files, ListFiles
 
 _TEXTS = ("product", "version", "cuda", "environment", "minimum_driver")
@@ -27,10 +27,8 @@ _LIMITS = ("opset_min", "opset_max", "ir_max")
 
 
 @dataclass(frozen=True)
-class ToolchainRequest:
-    spec: str
-    origin: str
-    relative_to: Optional[Address]
+class ToolchainRequest(NamedTarget):
+    """Asks for the pins of a `toolchain` target."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +79,7 @@ def problems_of(document: Dict[str, Any]) -> Iterator[str]:
 
 @rule(desc="Read a toolchain")
 async def read_toolchain(request: ToolchainRequest) -> Toolchain:
-    found = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(
-            request.spec, (ToolchainTarget.alias,), request.origin, request.relative_to
-        ),
-    )
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolchainTarget.alias))
     field = found.target[ToolchainSourceField]
     hydrated = await Get(HydratedSources, HydrateSourcesRequest(field))
     files = await Get(Files, ListFiles(hydrated.snapshot.digest))

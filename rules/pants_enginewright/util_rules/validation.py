@@ -19,7 +19,7 @@ from pants_enginewright.targets.validation import (
     TextDatasetTarget,
 )
 from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.util_rules.engine import PLAN, Engine, EngineRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
@@ -65,12 +65,7 @@ class Rebuild:
 @rule(desc="Validate an engine")
 async def validate_engine(request: ValidationRequest) -> Validation:
     target = request.target
-    engine = await Get(
-        Engine,
-        EngineRequest(
-            target[EngineField].value, f"field `engine` of {target.address}", target.address
-        ),
-    )
+    engine = await Get(Engine, EngineRequest, EngineRequest.by_field(target[EngineField]))
     steps: Tuple[ActionResult, ...] = engine.steps
     text = ""
     if engine.is_plan:
@@ -116,20 +111,10 @@ def plan_package_check(address: Address, engine: Engine) -> ActionRequest:
 async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     target, engine = request.target, request.engine
     reference = await Get(
-        Checkpoint,
-        CheckpointRequest(
-            target[ReferenceField].value, f"field `reference` of {target.address}", target.address
-        ),
+        Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
     )
-    dataset = await Get(
-        TargetOfKind,
-        TargetOfKindRequest(
-            target[DatasetField].value,
-            (TextDatasetTarget.alias,),
-            f"field `dataset` of {target.address}",
-            target.address,
-        ),
-    )
+    named = NamedTarget.by_field(target[DatasetField])
+    dataset = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(TextDatasetTarget.alias))
     hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField]))
     listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
     text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
