@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from commands import Run, run
-from repository import ROOT, copy_plugin, expect, stop_daemon
+from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
@@ -103,6 +103,7 @@ onnx_model(
     task="text-generation-with-past",
     exporter="direct",
     dtype="{dtype}",
+    logits="last",
 )
 """
 ENGINE_BUILD = """\
@@ -329,7 +330,7 @@ def packaged_path(folder: Path, checkpoint: Path, dtype: str) -> tuple[Run, File
         (root / "models" / model / "BUILD").write_text(MODEL_BUILD.format(dtype=dtype))
         engines.append(engine_build(model, model, *COMPUTE_CAPABILITIES))
     (root / "engines" / "BUILD").write_text("".join(engines))
-    variables = {"PANTS_LOCAL_STORE_DIR": str(folder / "store")}
+    variables = own_store(folder)
     try:
         for target in ("engines:small", "engines:full_size"):  # the first one installs the tools
             packaged = run(root, "./pants", "package", target, variables=variables)

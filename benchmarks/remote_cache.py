@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from full_size import MODEL_BUILD, engine_build, write_checkpoint
-from repository import ROOT, copy_plugin, expect, stop_daemon
+from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
@@ -79,11 +79,10 @@ class Machine:
             **os.environ,
             "PANTS_CONFIG_FILES": "pants.ci.toml",
             "PANTS_REMOTE_STORE_ADDRESS": self.server,
-            "PANTS_LOCAL_STORE_DIR": str(self.folder / "store"),
+            **own_store(self.folder),
             **self.options,
         }
         log = self.folder / "log"
-        log.parent.mkdir(exist_ok=True)
         with log.open("wb") as stream:
             begin = time.monotonic()
             done = subprocess.run(

@@ -26,6 +26,16 @@ def copy_plugin(root: Path, *more: str) -> None:
             shutil.copy2(source, root / name)
 
 
+def own_store(folder: Path) -> dict[str, str]:
+    """Variables with which Pants knows no result yet, and leaves nothing outside of `folder`."""
+    sandboxes = folder / "sandboxes"  # a daemon that is ended leaves links to the store in them
+    sandboxes.mkdir(parents=True, exist_ok=True)
+    return {
+        "PANTS_LOCAL_STORE_DIR": str(folder / "store"),
+        "PANTS_LOCAL_EXECUTION_ROOT_DIR": str(sandboxes),
+    }
+
+
 def daemons(root: Path) -> list[int]:
     """Process numbers of the daemon of a repository; none where it never ran."""
     return [int(file.read_text()) for file in root.glob(".pids/*/pantsd/pid")]
