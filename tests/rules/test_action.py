@@ -7,7 +7,8 @@ from typing import Any, Callable
 
 import pytest
 from pants.engine.fs import Digest
-from pants.engine.process import Process
+from pants.engine.internals.session import RunId
+from pants.engine.process import Process, ProcessResultMetadata
 from pants_enginewright.util_rules.action import (
     ActionFailed,
     ActionInput,
@@ -15,6 +16,7 @@ from pants_enginewright.util_rules.action import (
     plan_process,
     plan_request,
     process_key,
+    was_cached,
 )
 from pants_enginewright.util_rules.files import File, Files
 from pants_enginewright.util_rules.step_outputs import unflatten
@@ -127,6 +129,18 @@ def test_what_can_change_a_result_changes_its_key(name: str) -> None:
 )
 def test_what_the_step_reads_is_in_its_request_and_so_in_its_files(other: ActionRequest) -> None:
     assert plan_request(other) != plan_request(request())
+
+
+@pytest.mark.parametrize(
+    ("source", "cached"), [("ran", False), ("hit_locally", True), ("hit_remotely", True)]
+)
+def test_a_result_that_is_remembered_came_out_of_a_cache_if_it_did_at_first(
+    source: str, cached: bool
+) -> None:
+    environment: Any = None
+    metadata = ProcessResultMetadata(1, environment, source, source_run_id=7)
+    assert metadata.source(RunId(8)) == ProcessResultMetadata.Source.MEMOIZED
+    assert was_cached(metadata) is cached
 
 
 def test_a_step_sees_nothing_of_the_host_but_a_path() -> None:

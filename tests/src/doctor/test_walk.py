@@ -319,6 +319,12 @@ def test_row_04_an_engine_that_needs_a_newer_driver():
     assert "engine.driver-too-old" in codes(diagnosis)
 
 
+def test_a_driver_older_than_the_engines_minimum():
+    diagnosis = examine(ada(), engine(minimum_driver="999.1"))
+    found = [one for one in diagnosis.findings if one.code == "engine.driver-too-old"]
+    assert ["is older than the engine's minimum, 999.1" in one.seen for one in found] == [True]
+
+
 def test_memory_of_a_profile_above_the_cards():
     facts = engine(
         plan={"size": 20 << 30},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from enginewright.cli import main
 from enginewright.errors import InputError
 from enginewright.pinning.pin import pin
 from enginewright.pinning.pin_request import HUGGING_FACE, PinRequest
+from enginewright.pinning.remote_file import digest_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -128,6 +130,27 @@ def test_unreachable_host() -> None:
         pin(request, ignore)
     assert len(raised.value.problems) == len(FILES)
     assert "refused" in raised.value.problems[0].actual
+
+
+def test_a_transfer_that_breaks_off() -> None:
+    def answer(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=answer, args=(listener,))
+        server.start()
+        with pytest.raises(InputError) as raised:
+            digest_of(f"http://127.0.0.1:{listener.getsockname()[1]}/model.safetensors")
+        server.join()
+    (problem,) = raised.value.problems
+    assert (problem.what, problem.expected, problem.actual) == (
+        "the transfer broke off",
+        "9 bytes",
+        "3 bytes",
+    )
 
 
 def test_pointer_is_not_taken_for_the_weights(hub: Path) -> None:

@@ -65,6 +65,19 @@ def broken_runs(candidate: Candidate) -> set[tuple[str, bool]]:
     return {(run["padding"], run["with_past"]) for run in runs if run["max_absolute_error"] > 1e-4}
 
 
+def test_the_totals_perplexity_is_that_of_whole_windows_without_a_cache() -> None:
+    measured = measure(Candidate(fault="off by a quarter"))
+    assert len(measured["runs"]) == 10
+    whole = [r for r in measured["runs"] if r["padding"] == "none" and not r["with_past"]]
+    losses, rows = ([row[i] for row in map(loss_and_rows, whole)] for i in (0, 1))
+    assert sum(rows) == 2 * 5 * (4 + 9)
+    assert measured["total"]["perplexity"] == pytest.approx(np.exp(sum(losses) / sum(rows)))
+
+
+def loss_and_rows(run: dict[str, Any]) -> tuple[float, int]:
+    return np.log(run["perplexity"]) * run["rows"], run["rows"]
+
+
 def test_padding_and_mask() -> None:
     ids, mask = pad([(1, 2, 3), (4,)])
     assert ids.tolist() == [[1, 2, 3], [4, 0, 0]]
