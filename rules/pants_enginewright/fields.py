@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Iterator, Mapping, Optional, Sequence
 
 from pants.engine.addresses import Address
+from pants.engine.internals.parametrize import Parametrize
 from pants.engine.target import AsyncFieldMixin, Field
 from pants.util.frozendict import FrozenDict
 
@@ -51,6 +52,12 @@ class CheckedField(AsyncFieldMixin, Field):
         if self.value is None:
             if self.required:
                 yield f"field `{self.alias}` is required; expected {self.expected}"
+        elif isinstance(self.value, Parametrize):
+            # Pants takes one alternative for a value.
+            yield (
+                f"field `{self.alias}` has `parametrize` with one alternative; write that "
+                f"alternative alone, or add another"
+            )
         elif not self.is_valid():
             yield (f"field `{self.alias}` has value {thaw(self.value)!r}; expected {self.expected}")
 

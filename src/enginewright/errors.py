@@ -5,8 +5,12 @@ A step collects every problem of an input before it raises, so that one run show
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+SHOWN = 10
+"""Problems of one kind that are shown: a truncated file has one for each of its tensors."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,27 @@ class Problem:
 
 
 class InputError(Exception):
-    """The user can fix this; it is shown without a traceback."""
+    """The user can fix this; it is shown without a traceback.
+
+    `problems` are all of them; the text has the first `SHOWN` of each kind, and the number of the
+    others.
+    """
 
     def __init__(self, problems: Problem | Sequence[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(_lines(self.problems)))
+
+
+def _lines(problems: Sequence[Problem]) -> Iterator[str]:
+    total = Counter(problem.what for problem in problems)
+    seen: Counter[str] = Counter()
+    for problem in problems:
+        kind = problem.what
+        seen[kind] += 1
+        if seen[kind] <= SHOWN:
+            yield str(problem)
+        elif seen[kind] == total[kind]:
+            yield f"{kind}: {total[kind] - SHOWN} more, the last in {problem.where or 'the same'}"
 
 
 def raise_if_any(problems: Sequence[Problem]) -> None:

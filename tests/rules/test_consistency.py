@@ -36,7 +36,7 @@ def engine_test(**fields: Any) -> list[str]:
         {"task": "feature-extraction"},
         {"task": "text-generation", "exporter": "direct", "logits": "last"},
         {"task": "text-generation-with-past", "exporter": "direct"},
-        {"task": "text-generation", "dynamic_axes": ["batch"]},
+        {"task": "text-generation", "dynamic_axes": ["sequence", "batch"]},
     ],
 )
 def test_exports_that_exist(fields: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Optional
 
 import pytest
 from pants.engine.fs import Digest
+from pants_enginewright.goals.record import warning_lines
 from pants_enginewright.util_rules.action import ActionResult
 from pants_enginewright.util_rules.files import Files
 from pants_enginewright.util_rules.record import NotDeterministicError, raise_if_not_deterministic
@@ -47,3 +48,14 @@ def test_all_steps_that_gave_something_else() -> None:
         f"  in a cache   {'3' * 64}\n"
         f"  made here    {'4' * 64}"
     )
+
+
+def test_warnings_are_lines_of_their_own() -> None:
+    steps = [
+        {"action": "check_graph", "address": "models/a:fp16"},
+        {"action": "export_onnx", "address": "models/a:fp16", "warnings": ("one", "two")},
+    ]
+    assert warning_lines(steps) == [
+        "export_onnx models/a:fp16: one",
+        "export_onnx models/a:fp16: two",
+    ]

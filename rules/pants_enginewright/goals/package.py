@@ -14,12 +14,15 @@ from pants.core.goals.package import (
     PackageFieldSet,
 )
 from pants.core.util_rules.distdir import DistDir
+from pants.engine.addresses import Address
 from pants.engine.fs import AddPrefix, Digest
 from pants.engine.internals.session import RunId
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import AllTargets, InvalidTargetException
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
+from pants.util.strutil import bullet_list
 
 from pants_enginewright.compat import (
     ChosenLocalEnvironmentName,
@@ -150,12 +153,28 @@ async def package_code(field_set: CodeFieldSet, run_id: RunId) -> BuiltPackage:
     return finished.package
 
 
+def raise_if_shared(path: str, writers: Iterable[Address]) -> None:
+    """Pants would merge what two targets write, or stop and print the files that differ."""
+    addresses = sorted(address.spec for address in writers)
+    if len(addresses) > 1:
+        raise InvalidTargetException(
+            f"{len(addresses)} targets write dist/{path}:\n{bullet_list(addresses)}\n"
+            f"Give each a field `{OutputPathField.alias}` of its own, or none."
+        )
+
+
 @rule
 async def finish_package(
     request: FinishPackage, dist: DistDir, root: BuildRoot, run_id: RunId
 ) -> FinishedPackage:
     del run_id  # Space on the disk is asked for anew in each run.
     path = request.output_path.value_or_default(file_ending=None)
+    # Without a field the path is the address; other BUILD files are read only where there is one.
+    if request.output_path.value is not None:
+        targets = await Get(AllTargets)
+        outputs = [t[OutputPathField] for t in targets if t.has_field(OutputPathField)]
+        same = [o.address for o in outputs if o.value_or_default(file_ending=None) == path]
+        raise_if_shared(path, same)
     digest = await Get(Digest, AddPrefix(request.files.digest, path))
     await Get(StepsRecord, RecordSteps(path, request.steps))
     raise_if_not_deterministic(request.steps)

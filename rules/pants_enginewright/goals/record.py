@@ -72,6 +72,15 @@ def summary_line(totals: Dict[str, Any]) -> str:
     return f"{steps}: {built} built, {cached} from cache, {totals['seconds_saved']:.0f} s saved"
 
 
+def warning_lines(steps: List[Dict[str, Any]]) -> List[str]:
+    """What the steps warn of; from a cache or not, since nobody reads a result.json for it."""
+    return [
+        f"{step['action']} {step['address']}: {warning}"
+        for step in steps
+        for warning in step.get("warnings", ())
+    ]
+
+
 def write_whole(path: str, text: str) -> None:
     """Write a file, or say why not and leave none: half a record is none."""
     part = f"{path}.part"
@@ -145,6 +154,8 @@ class RecordCallback(WorkunitsCallback):
         totals = summarize(steps)
         if self.path:
             write_whole(self.path, canonical_json.dumps({"steps": steps, "totals": totals}))
+        for warning in warning_lines(steps):
+            logger.warning(warning)
         if steps:
             logger.info(summary_line(totals))
 

@@ -15,6 +15,7 @@ from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, AddPrefix, Digest
 from pants.engine.internals.session import RunId
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import WrappedTarget, WrappedTargetRequest
+from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.subsystems import EnginewrightSubsystem
@@ -48,7 +49,7 @@ class EngineTestRequest(TestRequest):
     field_set_type = EngineTestFieldSet
 
 
-@rule(desc="Test an engine")
+@rule(desc="Test an engine", level=LogLevel.DEBUG)
 async def run_engine_test(
     batch: EngineTestRequest.Batch[EngineTestFieldSet, Any], test: TestSubsystem, run_id: RunId
 ) -> TestResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator
+from typing import Any, Iterator, Mapping
 
 from pants.core.goals.package import OutputPathField
 from pants.engine.target import (
@@ -39,6 +39,37 @@ class ToolchainField(AddressField):
     help = "The `toolchain` to build with."
 
 
+def is_range(sizes: Any) -> bool:
+    """Three sizes, in whatever order."""
+    if not isinstance(sizes, tuple) or len(sizes) != 3:
+        return False
+    return all(type(size) is int and size >= 0 for size in sizes)
+
+
+def length_problems(profile: Mapping[str, Any]) -> Iterator[str]:
+    """A decoder with a cache always has total_sequence = past_sequence + sequence."""
+    names = ("sequence", "past_sequence", "total_sequence")
+    if not all(is_range(profile.get(name)) for name in names):
+        return
+    sequence, past, total = (profile[name] for name in names)
+    if sequence[2] > total[2]:
+        yield (
+            f"axis 'sequence' reaches {sequence[2]}; expected at most {total[2]}, the maximum of "
+            f"'total_sequence', which counts 'past_sequence' and 'sequence' together"
+        )
+    if past[2] + sequence[0] > total[2]:
+        yield (
+            f"axis 'past_sequence' reaches {past[2]}; expected at most {total[2] - sequence[0]}: "
+            f"with the minimum of 'sequence', {sequence[0]}, it must fit into the maximum of "
+            f"'total_sequence', {total[2]}"
+        )
+    if total[0] > past[0] + sequence[0]:
+        yield (
+            f"axis 'total_sequence' begins at {total[0]}; expected at most {past[0] + sequence[0]},"
+            f" the minima of 'past_sequence' and 'sequence' together"
+        )
+
+
 class ProfilesField(CheckedField):
     alias = "profiles"
     default = ()
@@ -53,15 +84,16 @@ class ProfilesField(CheckedField):
         if not self.is_valid():
             return
         for number, profile in enumerate(self.value):
+            where = f"field `{self.alias}`, profile {number}"
+            yield from (f"{where}, {problem}" for problem in length_problems(profile))
             for axis, sizes in profile.items():
-                where = f"field `{self.alias}`, profile {number}, axis {axis!r}"
-                is_triple = isinstance(sizes, tuple) and len(sizes) == 3
-                if not is_triple or not all(type(size) is int and size >= 0 for size in sizes):
-                    yield f"{where} has value {thaw(sizes)!r}; expected (min, opt, max)"
+                found = f"{where}, axis {axis!r} has value {thaw(sizes)!r}"
+                if not is_range(sizes):
+                    yield f"{found}; expected (min, opt, max)"
                 elif not sizes[0] <= sizes[1] <= sizes[2]:
-                    yield f"{where} has value {thaw(sizes)!r}; expected min <= opt <= max"
+                    yield f"{found}; expected min <= opt <= max"
                 elif sizes[1] == 0:
-                    yield f"{where} has value {thaw(sizes)!r}; expected opt and max of at least 1"
+                    yield f"{found}; expected opt and max of at least 1"
 
 
 class ComputeCapabilitiesField(ListField):
@@ -73,6 +105,13 @@ class ComputeCapabilitiesField(ListField):
     @staticmethod
     def accepts(item: str) -> bool:
         return COMPUTE_CAPABILITY.fullmatch(item) is not None
+
+    def problems(self) -> Iterator[str]:
+        yield from super().problems()
+        if self.value == ():
+            yield f"field `{self.alias}` is empty; expected {self.expected}"
+        elif self.is_valid() and len(set(self.value)) < len(self.value):
+            yield f"field `{self.alias}` has value {thaw(self.value)!r}; expected each one once"
 
 
 class OptimizationLevelField(NumberField):

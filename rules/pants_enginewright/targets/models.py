@@ -121,7 +121,11 @@ class OpsetField(NumberField):
 class DynamicAxesField(ListField):
     alias = "dynamic_axes"
     default = ("batch", "sequence")
+    expected = "'batch' and 'sequence': no other axis can be dynamic, and neither can be static"
     help = "Names of the axes that stay dynamic."
+
+    def is_valid(self) -> bool:
+        return isinstance(self.value, tuple) and sorted(map(str, self.value)) == [*self.default]
 
 
 class ExporterField(ChoiceField):

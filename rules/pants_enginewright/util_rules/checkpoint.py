@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.core.target_types import FileSourceField
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
@@ -46,6 +46,11 @@ class Checkpoint:
     weights: Files
     tokenizer: Files
     steps: Tuple[ActionResult, ...]
+
+    def summary(self) -> Dict[str, Any]:
+        """What `verify_checkpoint` says of it."""
+        summary: Dict[str, Any] = self.steps[-1].parsed()["summary"]
+        return summary
 
     def sources(self) -> List[Tuple[str, File]]:
         """Every input file by role."""

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import InvalidTargetException, Target
+from pants.engine.target import Target
 
 from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
@@ -36,6 +36,7 @@ from pants_enginewright.util_rules.action import (
 from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
+from pants_enginewright.util_rules.engine_limits import raise_if_too_long, raise_if_unsupported
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files
 from pants_enginewright.util_rules.onnx_model import (
     CheckedModel,
@@ -136,18 +137,6 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
     )
 
 
-def raise_if_unsupported(target: Target, toolchain: Toolchain) -> None:
-    """Raise unless the toolchain supports each compute capability of the engine."""
-    supported = toolchain.compute_capabilities()
-    wrong = [c for c in target[ComputeCapabilitiesField].value if c not in supported]
-    if wrong:
-        raise InvalidTargetException(
-            f"`{target.alias}` target {target.address}: field `compute_capabilities` has "
-            f"{', '.join(map(repr, wrong))}, which {toolchain.address} does not support; expected "
-            f"some of {', '.join(map(repr, supported))}"
-        )
-
-
 @rule
 async def find_engine(request: EngineRequest) -> Engine:
     found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(*ENGINE_KINDS))
@@ -169,6 +158,7 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
     )
     raise_if_unsupported(target, toolchain)
     model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
+    raise_if_too_long(target, model.checkpoint.summary()["length"])
     reader = canonical_json.dumps(toolchain.reader())
     profiles = canonical_json.dumps(thaw(target[ProfilesField].value))
     graph_check = await Get(CheckedModel, CheckModel(model, reader, address, False))

@@ -40,7 +40,7 @@ class SizeEstimate:
 def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
-    summary = model.checkpoint.steps[-1].parsed()["summary"]
+    summary = model.checkpoint.summary()
     if (
         not model.task.startswith("text-generation")
         or summary["model_type"] not in DECODER_FAMILIES

@@ -14,9 +14,9 @@ from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.checkpoint.config import Config, OtherConfig, parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
 from enginewright.onnx_torch.clean import clean
-from enginewright.onnx_torch.export import export, task_module
+from enginewright.onnx_torch.export import check_task, export, task_module
 from enginewright.onnx_torch.interface import check_axes, describe_interface
-from enginewright.onnx_torch.load_model import load_model
+from enginewright.onnx_torch.load_model import check_support, load_model
 from enginewright.onnx_torch.spec import ExportSpec
 from enginewright.onnx_torch.write_model import write_model
 from enginewright.progress import report
@@ -34,9 +34,11 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         file.verify()
     document = canonical_json.read_object(config_file.path)
     config = parse_config(document, str(config_file.path))
+    check_support(config)
+    check_task(config, spec.task)
     report(STEP, f"loading {config.architecture} as {spec.dtype}")
     model = load_model(config, document, [file.path for file in weights], spec.dtype)
-    module = task_module(model, config, spec.task)
+    module = task_module(model, config)
     report(STEP, f"tracing at opset {spec.opset}")
     graph = export(module, config, spec)
     report(STEP, "writing the graph and its weights")

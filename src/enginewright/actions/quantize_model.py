@@ -8,6 +8,7 @@ Outputs: `model/model.onnx` and `model/model.quantized.data`, which holds every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from enginewright.onnx_files import find_model
 from enginewright.progress import report
 from enginewright.quantization.model_weights import ModelWeights
 from enginewright.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
-from enginewright.quantization.scheme import Scheme
+from enginewright.quantization.scheme import GROUP_SIZES, Scheme
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
@@ -36,7 +37,13 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     quantized = quantize_model(
         model, weights, scheme, folder / DATA_FILE, lambda message: report("quantize", message)
     )
+    sizes = ", ".join(map(str, sorted(set(quantized.indivisible))))
+    others = _other_group_sizes(quantized.indivisible)
     if all(tensor.kept for tensor in quantized.tensors):
+        if quantized.indivisible:
+            what = "the group size divides the inputs of no weight"
+            where, divisor = "parameter `group_size`", f"a divisor of {sizes}{others}"
+            raise InputError(Problem(what, where, divisor, str(scheme.group_size)))
         reasons = "; ".join(f"{t.name}: {t.kept}" for t in quantized.tensors[:5])
         raise InputError(
             Problem(
@@ -53,8 +60,20 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         "scheme": asdict(scheme),
         "matrix_weights": _totals([t for t in quantized.tensors if not t.kept]),
         "tensors": [asdict(tensor) for tensor in quantized.tensors],
+        "warnings": [
+            f"group_size={scheme.group_size} does not divide the inputs ({sizes}) of "
+            f"{len(quantized.indivisible)} weights, which stay as they are{others}"
+        ]
+        if quantized.indivisible
+        else [],
         "reproducibility": "bit-identical",
     }
+
+
+def _other_group_sizes(inputs: Sequence[int]) -> str:
+    """Which group sizes divide all of `inputs`, as the end of a sentence."""
+    fitting = [str(size) for size in GROUP_SIZES if not any(n % size for n in inputs)]
+    return f" (these do: {', '.join(fitting)})" if fitting else " (none of the group sizes does)"
 
 
 def _totals(tensors: list[TensorReport]) -> dict[str, Any]:

@@ -7,12 +7,14 @@ Reads the headers of the weights only, so it does not re-hash them: whoever read
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from enginewright import canonical_json
 from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.checkpoint.config import OtherConfig, parse_config
 from enginewright.checkpoint.descriptor import describe
+from enginewright.checkpoint.length_limit import length_limit
 from enginewright.checkpoint.normalise import normalise
 from enginewright.checkpoint.tokenizer import tokenizer_problems, vocabulary_warnings
 from enginewright.checkpoint.verify import verify_weights
@@ -35,6 +37,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     if not isinstance(config, OtherConfig):
         for path in tokenizer:
             warnings.extend(vocabulary_warnings(path, config.vocab_size))
+    length = length_limit(document)
     canonical_json.write(outputs / "config.json", normalise(document))
     canonical_json.write(outputs / "checkpoint.json", describe(config, checkpoint))
     return {
@@ -42,6 +45,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         "summary": {
             "architecture": config.architecture,
             "dtype": checkpoint.dtype,
+            "length": None if length is None else asdict(length),
             "model_type": config.model_type,
             "parameters": checkpoint.parameters,
             "tensors": len(checkpoint.tensors),

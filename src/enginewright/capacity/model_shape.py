@@ -12,28 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.checkpoint.length_limit import LENGTH_FIELDS, LengthLimit, length_limit
 from enginewright.errors import Problem, raise_if_any
 
 MAX_COUNT = 1 << 30
-LENGTH_FIELDS = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",
-    "seq_length",
-    "model_max_length",
-    "max_sequence_length",
-)
-"""Fields that limit the context; the smallest one counts, as in vLLM."""
-_UNSCALED_ROPE = ("default", "llama3", "longrope", "su", "mrope")
-"""Rope types whose max_position_embeddings already includes the extension."""
-
-
-@dataclass(frozen=True)
-class LengthLimit:
-    """The longest context that the config allows, and which fields say so."""
-
-    tokens: int
-    source: str
 
 
 @dataclass(frozen=True)
@@ -168,35 +150,13 @@ def _sliding_layers(config: Mapping[str, Any], layers: int) -> int:
 
 
 def _length_limit(config: Mapping[str, Any], where: str, problems: list[Problem]) -> LengthLimit:
-    found = {
-        name: config[name]
-        for name in LENGTH_FIELDS
-        if type(config.get(name)) is int and 0 < config[name] <= MAX_COUNT
-    }
-    if not found:
+    limit = length_limit(config)
+    if limit is None:
         problems.append(
             Problem("no field limits the context", where, "one of " + ", ".join(LENGTH_FIELDS))
         )
         return LengthLimit(1, "")
-    name = min(found, key=lambda field: found[field])
-    return _scaled(config, LengthLimit(found[name], name))
-
-
-def _scaled(config: Mapping[str, Any], limit: LengthLimit) -> LengthLimit:
-    """Apply rope scaling: the factor extends the trained length for most of its types."""
-    field = "rope_scaling" if isinstance(config.get("rope_scaling"), Mapping) else "rope_parameters"
-    scaling = config.get(field)
-    if not isinstance(scaling, Mapping):
-        return limit
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    factor = scaling.get("factor")
-    if kind in _UNSCALED_ROPE or isinstance(factor, bool) or not isinstance(factor, (int, float)):
-        return limit
-    original = scaling.get("original_max_position_embeddings")
-    base = original if kind == "yarn" and type(original) is int and original > 0 else limit.tokens
-    if not 1 <= factor <= 1024 or base > MAX_COUNT:
-        return limit
-    return LengthLimit(int(base * factor), f"{limit.source} and {field}.factor {factor:g}")
+    return limit
 
 
 def length_problem(shape: ModelShape, requested: int) -> Problem | None:

@@ -68,8 +68,8 @@ def verify_weights(
             f"{reason} (`{config.architecture}`)"
         )
     else:
-        # A file that could not be read would report each of its tensors as missing.
-        if len(headers) == len(files):
+        # A file that is not there or not readable would report each of its tensors as missing.
+        if not problems:
             problems.extend(_missing(layout, stored, config_path))
         for tensor in stored.values():
             problems.extend(_tensor_problems(tensor, layout, config, config_path))

@@ -11,6 +11,8 @@ _SOURCE = re.compile(r"^\w+\.(?:cpp|h):\d+: ")
 # Says that the library's log is used before the build gave it a context; harmless, and it comes
 # as an error from querying any option.
 _HARMLESS = ("Thread context has not been set",)
+# Comes for each int64 input of every model; engine.json and the package's README name the dtypes.
+_EXPECTED = re.compile(r"Make sure input \S+ has Int64 binding\.")
 
 
 def normalize(message: str) -> str:
@@ -57,4 +59,6 @@ class BuilderLog:
             self._errors.setdefault(normalize(message))
 
     def add_warning(self, message: str) -> None:
-        self._warnings.setdefault(normalize(message))
+        text = normalize(message)
+        if not _EXPECTED.fullmatch(text):
+            self._warnings.setdefault(text)

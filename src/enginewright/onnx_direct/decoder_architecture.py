@@ -53,7 +53,7 @@ def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchite
                 f"{where}, `architectures`",
                 ", ".join(SUPPORTED),
                 str(names[0]),
-                USE_TORCH,
+                "no exporter knows another decoder",
             )
         )
     config = parse_config(document, where)

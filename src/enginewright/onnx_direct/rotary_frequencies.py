@@ -39,11 +39,11 @@ def rotary_embedding(
     if kind not in _SCALINGS:
         raise InputError(
             Problem(
-                "the direct exporter does not know this rope scaling",
-                "config.json, `rope_parameters.rope_type`",
+                "this rope scaling cannot be exported",
+                "config.json, `rope_type` of `rope_parameters` or `rope_scaling`",
                 ", ".join(_SCALINGS),
                 str(kind),
-                'use exporter="torch" for this checkpoint',
+                "no exporter has it; take a checkpoint with one of these scalings",
             )
         )
     needed = {"rope_theta", *_SCALINGS[str(kind)].needs}
@@ -59,9 +59,9 @@ def _numbers(parameters: Mapping[str, object], needed: set[str]) -> dict[str, fl
     problems = [
         Problem(
             "rope scaling lacks a number",
-            f"config.json, `rope_parameters.{name}`",
+            f"config.json, `{name}` of `rope_parameters` or `rope_scaling`",
             "a positive number",
-            repr(parameters.get(name, "nothing")),
+            repr(parameters[name]) if name in parameters else "no such field",
         )
         for name in sorted(needed)
         if not _is_positive(parameters.get(name))

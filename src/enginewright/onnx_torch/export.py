@@ -16,19 +16,17 @@ from enginewright.onnx_torch.task_modules import FeatureExtraction, TextGenerati
 
 EXAMPLE_SIZES = {"batch": 2, "sequence": 7}
 """Sizes while tracing: not 1, which torch would take for a constant."""
-UNSUPPORTED_ROPE = ("dynamic", "longrope")
+ROPE_TYPES = ("default", "linear", "yarn", "llama3")
 
 
-def task_module(
-    model: torch.nn.Module, config: Config, task: str
-) -> TextGeneration | FeatureExtraction:
-    """The module that is exported; raise `InputError` when the model cannot do the task."""
+def check_task(config: Config, task: str) -> None:
+    """Raise `InputError` when a model of `config` cannot do the task; needs no weights."""
     if task == "text-generation" and isinstance(config, DecoderConfig):
         if config.architecture.endswith("ForCausalLM"):
             _check_rope(config)
-            return TextGeneration(model, config)
+            return
     elif task == "feature-extraction" and isinstance(config, EncoderConfig):
-        return FeatureExtraction(model)
+        return
     raise InputError(
         Problem(
             "the model cannot do the task",
@@ -39,14 +37,22 @@ def task_module(
     )
 
 
+def task_module(model: torch.nn.Module, config: Config) -> TextGeneration | FeatureExtraction:
+    """The module that is exported, of a config that `check_task` took."""
+    if isinstance(config, DecoderConfig):
+        return TextGeneration(model, config)
+    return FeatureExtraction(model)
+
+
 def _check_rope(config: DecoderConfig) -> None:
-    if config.rope.rope_type in UNSUPPORTED_ROPE:
+    if config.rope.rope_type not in ROPE_TYPES:
         raise InputError(
             Problem(
-                "rotary embeddings that change with the length cannot be exported",
-                "config.json, `rope_type`",
-                "default, linear, yarn or llama3",
+                "this rope scaling cannot be exported",
+                "config.json, `rope_type` of `rope_parameters` or `rope_scaling`",
+                ", ".join(ROPE_TYPES),
                 config.rope.rope_type,
+                "no exporter has it; take a checkpoint with one of these scalings",
             )
         )
 

@@ -28,10 +28,9 @@ def load_model(
 ) -> torch.nn.Module:
     """The model of `config` (`document` is its JSON) in evaluation mode, its weights as `dtype`.
 
-    Raises `InputError` for an architecture that is not known, for tensors that are missing or
-    superfluous, and for values that `dtype` cannot hold.
+    Raises `InputError` for tensors that are missing or superfluous, and for values that `dtype`
+    cannot hold.
     """
-    _check_support(config)
     model, report = _build(config, document, _read_tensors(weights, TORCH_DTYPES[dtype]), dtype)
     problems = [
         Problem(f"the model and its weights disagree: {kind}", quote(str(name)))
@@ -44,7 +43,8 @@ def load_model(
     return model.eval().requires_grad_(False)
 
 
-def _check_support(config: Config) -> None:
+def check_support(config: Config) -> None:
+    """Raise `InputError` for an architecture that is not known, and for a quantized checkpoint."""
     problems = []
     if config.architecture not in ARCHITECTURES:
         problems.append(
@@ -53,6 +53,7 @@ def _check_support(config: Config) -> None:
                 "config.json, `architectures`",
                 ", ".join(sorted(ARCHITECTURES)),
                 f"`{config.architecture}`",
+                "take a checkpoint of one of these; no exporter knows another architecture",
             )
         )
     if config.quantized:

@@ -29,6 +29,8 @@ class MatrixWeight:
 class KeptWeight:
     tensor: TensorProto
     reason: str
+    indivisible: int = 0
+    """How many inputs it has, where the group size not dividing them is the reason."""
 
 
 def find_matrix_weights(
@@ -56,6 +58,9 @@ def find_matrix_weights(
         reason = _reason_to_keep(weight, scheme, uses, is_head=node.output[0] in heads)
         if reason:
             kept[tensor.name] = KeptWeight(tensor, reason)
+        elif scheme.group_size and weight.inputs % scheme.group_size:
+            reason = f"{weight.inputs} inputs are no multiple of the group size"
+            kept[tensor.name] = KeptWeight(tensor, reason, weight.inputs)
         else:
             chosen[tensor.name] = weight
     final = tuple(weight for name, weight in chosen.items() if name not in kept)
@@ -99,6 +104,4 @@ def _reason_to_keep(
         readers |= set(uses[name]) - {"Transpose"}
     if readers != {"MatMul"}:
         return f"also read by {', '.join(sorted(readers - {'MatMul'}))}"
-    if scheme.group_size and weight.inputs % scheme.group_size:
-        return f"{weight.inputs} inputs are no multiple of the group size"
     return ""

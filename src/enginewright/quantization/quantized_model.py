@@ -47,6 +47,8 @@ class QuantizedModel:
     model: ModelProto
     tensors: tuple[TensorReport, ...]
     """Weight matrices in the order of the graph, then those that were kept."""
+    indivisible: tuple[int, ...]
+    """Inputs of each weight that was kept because the group size does not divide them."""
 
 
 def quantize_model(
@@ -79,7 +81,11 @@ def quantize_model(
         reports[item.tensor.name] = TensorReport(
             item.tensor.name, elements, size, size, 0.0, item.reason
         )
-    return QuantizedModel(_rewrite(model, initializers, dequantizers), tuple(reports.values()))
+    return QuantizedModel(
+        _rewrite(model, initializers, dequantizers),
+        tuple(reports.values()),
+        tuple(item.indivisible for item in kept if item.indivisible),
+    )
 
 
 def _rewrite(

@@ -85,7 +85,12 @@ def _tokenizer(package: EnginePackage) -> Tokenizer:
     path = package.optional_file("tokenizer.json")
     if path is None:
         raise InputError(
-            Problem("the package has no tokenizer", str(package.folder), "tokenizer.json")
+            Problem(
+                "the package has no tokenizer",
+                str(package.folder),
+                "tokenizer.json",
+                fix="name it in the field `tokenizer` of the checkpoint, and package again",
+            )
         )
     tokenizer = Tokenizer.from_file(str(path))
     # Length and padding are ours: a stored setting would cut prompts silently.

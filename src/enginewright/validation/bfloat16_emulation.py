@@ -15,6 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from enginewright.errors import InputError, Problem
+from enginewright.quantization.model_weights import ModelWeights
 
 _BFLOAT16, _FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
 _ROUNDED = "/before_rounding"
@@ -43,12 +44,26 @@ def write_without_bfloat16(path: Path, folder: Path) -> Path:
 
     Raises `InputError` for functions and subgraphs, which it does not follow.
     """
-    model = onnx.load_model(str(path))
+    model = onnx.load_model(str(path), load_external_data=False)
+    _load_weights(model, path.parent)
     emulate(model)
     # Weights outside: float32 ones of a model that was under 2 GiB may be over it.
     target = folder / "model.onnx"
     onnx.save_model(model, str(target), save_as_external_data=True, location="model.data")
     return target
+
+
+def _load_weights(model: onnx.ModelProto, folder: Path) -> None:
+    """Not with the onnx library, which refuses a file that has several hard links.
+
+    In the sandbox of a step each large file has: it is a link into Pants' store.
+    """
+    weights = ModelWeights({file.name: file for file in folder.iterdir()})
+    for tensor in model.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            tensor.raw_data = weights.bytes_of(tensor).tobytes()
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
 
 
 def emulate(model: onnx.ModelProto) -> None:

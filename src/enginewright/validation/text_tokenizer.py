@@ -22,7 +22,10 @@ class TextTokenizer:
         paths = [path for path in files if path.name == "tokenizer.json"]
         if not paths:
             names = ", ".join(path.name for path in files) or "no files"
-            raise InputError(Problem("no tokenizer", "input `tokenizer`", "tokenizer.json", names))
+            fix = "name it in the field `tokenizer` of the checkpoint"
+            raise InputError(
+                Problem("no tokenizer", "input `tokenizer`", "tokenizer.json", names, fix)
+            )
         try:
             tokenizer = tokenizers.Tokenizer.from_str(paths[0].read_text(encoding="utf-8"))
         except Exception as error:  # the library raises plain `Exception`

@@ -106,6 +106,7 @@ def test_a_sound_checkpoint(checkpoint: Checkpoint) -> None:
         "summary": {
             "architecture": "Qwen3ForCausalLM",
             "dtype": "float16",
+            "length": {"tokens": 16, "source": "max_position_embeddings"},
             "model_type": "qwen3",
             "parameters": parameters,
             "tensors": 13,
@@ -250,6 +251,7 @@ def test_a_shard_missing_from_disk(checkpoint: Checkpoint) -> None:
     text = checkpoint.errors()
     assert "a shard of the index is missing" in text
     assert "index.json, `model-00002-of-00002.safetensors`" in text
+    assert "lack a tensor" not in text
     del checkpoint.weights[1]
     assert "a shard is missing\n  where:    model-00002-of-00002.safetensors" in checkpoint.errors()
 

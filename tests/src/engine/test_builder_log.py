@@ -33,3 +33,10 @@ def test_the_harmless_complaint_of_the_library_is_no_error() -> None:
     log = BuilderLog()
     log.add_error("Thread context has not been set! Using global log stream.")
     assert log.errors == ()
+
+
+def test_what_is_said_of_every_token_input_is_no_warning() -> None:
+    log = BuilderLog()
+    log.add_warning("ModelImporter.cpp:459: Make sure input input_ids has Int64 binding.")
+    log.add_warning("Make sure input input_ids has another binding.")
+    assert log.warnings == ("Make sure input input_ids has another binding.",)

@@ -23,10 +23,10 @@ from enginewright.actions.protocol import ActionRequest, InputFile, run_step
 from enginewright.checkpoint.config import Config, DecoderConfig, parse_config
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
-from enginewright.onnx_torch.export import task_module
-from enginewright.onnx_torch.load_model import load_model
+from enginewright.onnx_torch.export import check_task
+from enginewright.onnx_torch.load_model import check_support, load_model
 from enginewright.onnx_torch.spec import ExportSpec
-from enginewright.onnx_torch.task_modules import FeatureExtraction, TextGeneration, masked_value
+from enginewright.onnx_torch.task_modules import TextGeneration, masked_value
 
 DECODER: dict[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -408,22 +408,20 @@ def errors_of(action: Any) -> str:
 
 
 def test_a_task_that_the_model_cannot_do() -> None:
-    module = torch.nn.Identity()
     for document, task in ((DECODER, "feature-extraction"), (ENCODER, "text-generation")):
-        text = errors_of(lambda d=document, t=task: task_module(module, config_of(d), t))
+        text = errors_of(lambda d=document, t=task: check_task(config_of(d), t))
         assert "the model cannot do the task" in text
         assert document["architectures"][0] in text
-    assert isinstance(
-        task_module(module, config_of(ENCODER), "feature-extraction"), FeatureExtraction
-    )
+    check_task(config_of(ENCODER), "feature-extraction")
+    check_task(config_of(DECODER), "text-generation")
 
 
-def test_rope_that_changes_with_the_length() -> None:
-    document = {**DECODER, "rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}
-    text = errors_of(
-        lambda: task_module(torch.nn.Identity(), config_of(document), "text-generation")
-    )
-    assert "actual:   dynamic" in text
+@pytest.mark.parametrize("kind", ["dynamic", "longrope", "made_up"])
+def test_a_rope_scaling_that_cannot_be_exported(kind: str) -> None:
+    document = {**DECODER, "rope_parameters": {"rope_type": kind, "factor": 2.0}}
+    text = errors_of(lambda: check_task(config_of(document), "text-generation"))
+    assert "expected: default, linear, yarn, llama3" in text
+    assert f"actual:   {kind}" in text
 
 
 def test_a_static_sequence_longer_than_the_positions(tmp_path: Path) -> None:
@@ -463,16 +461,16 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     assert "the weights hold NaN or infinity" in text
 
 
-def test_an_architecture_that_is_not_known(tmp_path: Path) -> None:
+def test_an_architecture_that_is_not_known() -> None:
     document = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}
-    text = errors_of(lambda: load_model(config_of(document), document, [tmp_path], "float32"))
+    text = errors_of(lambda: check_support(config_of(document)))
     assert "Qwen3ForCausalLM" in text
     assert "`GPT2LMHeadModel`" in text
 
 
-def test_a_quantized_checkpoint(tmp_path: Path) -> None:
+def test_a_quantized_checkpoint() -> None:
     document = {**DECODER, "quantization_config": {"quant_method": "gptq"}}
-    text = errors_of(lambda: load_model(config_of(document), document, [tmp_path], "float32"))
+    text = errors_of(lambda: check_support(config_of(document)))
     assert "a quantized checkpoint cannot be exported" in text
 
 

@@ -111,6 +111,10 @@ def test_report(tmp_path):
     assert 0.05 < tensors["up.weight"]["relative_error"] < 0.12
     assert tensors["back"]["kept"] == "24 inputs are no multiple of the group size"
     assert tensors["embed_tokens.weight"]["kept"] == "matches `*embed_tokens*`"
+    assert result["warnings"] == [
+        "group_size=32 does not divide the inputs (24) of 1 weights, which stay as they are "
+        "(none of the group sizes does)"
+    ]
     assert result["matrix_weights"]["tensors"] == 3
     assert result["matrix_weights"]["ratio_to_float16"] == 0.2812
 
@@ -161,6 +165,17 @@ def test_nothing_to_quantize_is_an_error(tmp_path):
     model = write_model(tmp_path / "in")
     with pytest.raises(InputError, match="no weight that can be quantized"):
         quantize(model, tmp_path / "out", method="int8", keep=["*"])
+
+
+def test_a_group_size_that_divides_nothing_names_those_that_do(tmp_path):
+    model = write_model(tmp_path / "in")
+    keep = ["*embed_tokens*", "down", "back"]
+    with pytest.raises(InputError) as caught:
+        quantize(model, tmp_path / "out", method="int4", group_size=128, keep=keep)
+    (problem,) = caught.value.problems
+    assert problem.where == "parameter `group_size`"
+    assert problem.expected == "a divisor of 64 (these do: 32, 64)"
+    assert problem.actual == "128"
 
 
 def test_missing_weights_file_is_named(tmp_path):

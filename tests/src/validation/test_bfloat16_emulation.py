@@ -43,6 +43,21 @@ def test_each_result_is_rounded_to_bfloat16(tmp_path: Path) -> None:
     assert actual.tolist() == [[0.0, 2.0, 4.0, 4.0]]
 
 
+def test_weights_may_be_a_hard_link(tmp_path: Path) -> None:
+    path = save(tmp_path / "whole.onnx", MODEL, 256.0)
+    onnx.save(
+        onnx.load(path),
+        tmp_path / "model.onnx",
+        save_as_external_data=True,
+        location="weights",
+        size_threshold=0,
+    )
+    (tmp_path / "store").hardlink_to(tmp_path / "weights")
+    ids = np.array([[1, 2, 3, 4]], np.int64)
+    model = OnnxModel.load(tmp_path / "model.onnx", threads=1)
+    assert model.run(ids, np.ones_like(ids))["logits"].tolist() == [[0.0, 2.0, 4.0, 4.0]]
+
+
 def test_other_graphs_are_run_as_they_are(tmp_path: Path) -> None:
     text = MODEL.replace("bfloat16", "float").replace("to=16", "to=1")
     model = onnx.parser.parse_model(text)
