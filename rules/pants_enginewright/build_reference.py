@@ -10,7 +10,7 @@ from pants.engine.target import Field, SingleSourceField, Target
 from pants.option.option_types import collect_options_info
 from pants.option.subsystem import Subsystem
 
-from pants_enginewright.fields import CheckedField, thaw
+from pants_enginewright.fields import CheckedField, thaw, valid_values
 
 PACKAGE = "pants_enginewright"
 COMMAND = "./pants build-reference --output-file=docs/build_reference.md"
@@ -70,25 +70,22 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def valid_values(field: Type[Field]) -> str:
-    """Which values a field takes, in the words of the error for any other."""
+def _valid_values(field: Type[Field]) -> str:
     if issubclass(field, CheckedField):
-        made = _inherited(field, "expected")
-        return str(made.fget(field) if isinstance(made, property) and made.fget else made)
+        return valid_values(field)
     if issubclass(field, SingleSourceField):
         return f"the name of a file ({', '.join(field.expected_file_extensions or ())})"
     return ""
-
-
-def _inherited(kind: type, name: str) -> Any:
-    """A class attribute as it was written: a property, where it is one."""
-    return next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
 
 
 def _default(field: Type[Field]) -> str:
     if field.required:
         return "required"
     return "" if field.default is None else _code(thaw(field.default))
+
+
+def _meaning(field: Type[Field]) -> str:
+    return field.meaning if issubclass(field, CheckedField) else _text(field, "help")
 
 
 def _describes_itself(field: Type[Field]) -> bool:
@@ -101,7 +98,7 @@ def _target(target_type: Type[Target]) -> Iterator[str]:
     fields = [f for f in target_type.core_fields if not f.alias.startswith("_")]
     ours = [f for f in fields if _describes_itself(f)]
     rows = [
-        (f"`{f.alias}`", valid_values(f), _default(f), _text(f, "help"))
+        (f"`{f.alias}`", _valid_values(f), _default(f), _meaning(f))
         for f in [*(f for f in ours if f.required), *(f for f in ours if not f.required)]
     ]
     yield from _table(("Field", "Valid values", "Default", "Meaning"), rows)

@@ -6,12 +6,14 @@ made; `problems()` says what is wrong, and `util_rules/build_file.py` collects i
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Iterator, Mapping, Optional, Sequence
+from functools import partial
+from typing import Any, ClassVar, Iterator, Mapping, Optional, Sequence, Type
 
 from pants.engine.addresses import Address
 from pants.engine.internals.parametrize import Parametrize
 from pants.engine.target import AsyncFieldMixin, Field
 from pants.util.frozendict import FrozenDict
+from pants.util.strutil import strval
 
 
 def freeze(value: Any) -> Any:
@@ -39,6 +41,14 @@ class CheckedField(AsyncFieldMixin, Field):
     default: ClassVar[Any] = None
     expected: ClassVar[str]
     """Says which values are valid, in words or as a list."""
+    meaning: ClassVar[str]
+    """The help that the field was written with; `help` has the valid values, too."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "help" in cls.__dict__:
+            cls.meaning = strval(cls.help)
+            cls.help = partial(_help, cls)
 
     @classmethod
     def compute_value(cls, raw_value: Any, address: Address) -> Any:
@@ -60,6 +70,18 @@ class CheckedField(AsyncFieldMixin, Field):
             )
         elif not self.is_valid():
             yield (f"field `{self.alias}` has value {thaw(self.value)!r}; expected {self.expected}")
+
+
+def valid_values(field: Type[CheckedField]) -> str:
+    """Which values a field takes, in the words of the error for any other."""
+    # As it was written: a property reads attributes that classes have as well.
+    made = next(kind.__dict__["expected"] for kind in field.__mro__ if "expected" in kind.__dict__)
+    return str(made.fget(field) if isinstance(made, property) and made.fget else made)
+
+
+def _help(field: Type[CheckedField]) -> str:
+    """For `./pants help TARGET`, which knows no types of these fields."""
+    return f"{field.meaning}\n\nValid: {valid_values(field)}."
 
 
 class ChoiceField(CheckedField):

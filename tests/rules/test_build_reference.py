@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from pants.build_graph.build_configuration import BuildConfiguration
+from pants.util.strutil import strval
 from pants_enginewright import register
 from pants_enginewright.build_reference import COMMAND, Vocabulary, build_reference
+from pants_enginewright.targets.models import DtypeField
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "build_reference.md"
 
@@ -36,6 +38,13 @@ def test_a_field_has_its_valid_values_default_and_meaning(text: str) -> None:
     assert "| `opset` | an integer of at least 18 and at most 25 | `23` |" in text
     models = "the address of an `onnx_model` or `quantized_model` target"
     assert f"| `model` | {models} | required |" in text
+
+
+def test_help_of_a_field_has_its_valid_values() -> None:
+    assert strval(DtypeField.help) == (
+        "Type of the weights and of the arithmetic.\n\n"
+        "Valid: one of 'float32', 'float16', 'bfloat16'."
+    )
 
 
 def test_a_file_field_names_its_extensions(text: str) -> None:

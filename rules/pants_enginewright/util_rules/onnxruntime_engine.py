@@ -80,6 +80,7 @@ def plan_manifest(
             "task": model.task,
             "files": {name: file.described() for name, file in shipped.items()},
             "inputs": inputs,
+            "length": model.checkpoint.summary()["length"],
             "size_estimate": estimate.parsed(),
         },
     )

@@ -11,7 +11,7 @@ from enginewright.engine.tensor import EngineTensor
 from enginewright.errors import Problem, raise_if_any
 
 FORMAT = 1
-_KNOWN = {"name", "task", "files", "inputs", "size_estimate"}
+_KNOWN = {"name", "task", "files", "inputs", "length", "size_estimate"}
 
 
 def describe(build: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +45,7 @@ def describe(build: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[st
         ],
         "options": dict(built.table("options")),
         "inputs": [item.to_json() for item in wanted.children("inputs", BuildInput.from_document)],
+        "length": parameters.get("length"),
         "size_estimate": parameters.get("size_estimate"),
         "reproducibility": built.text("reproducibility"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def read_package(folder: Path) -> EnginePackage:
     path = folder / str(engine["path"])
     if not path.is_file():
         raise InputError(Problem("the package lacks its engine", str(path)))
-    limits = _limits(document.get("profiles", []), _position_limit(folder))
+    limits = _limits(document.get("profiles", []), _position_limit(document, folder))
     return EnginePackage(
         folder,
         str(document.get("name", folder.name)),
@@ -117,18 +118,18 @@ def _limits(
     return largest.get("batch"), sequence, min(totals) if totals else None
 
 
-def _position_limit(folder: Path) -> int | None:
-    """What the model was made for, when the package has its config."""
+def _position_limit(manifest: Mapping[str, Any], folder: Path) -> int | None:
+    """What model and tokenizer were made for; the least of all that says so."""
+    found = [(manifest.get("length") or {}).get("tokens")]
     for name, key in (
         ("config.json", "max_position_embeddings"),
         ("tokenizer_config.json", "model_max_length"),
     ):
         if (folder / name).is_file():
-            value = canonical_json.read_object(folder / name).get(key)
-            # Tokenizers without a limit write 1e30.
-            if isinstance(value, int) and 0 < value < 2**31:
-                return value
-    return None
+            found.append(canonical_json.read_object(folder / name).get(key))
+    # Tokenizers without a limit write 1e30.
+    limits = [value for value in found if isinstance(value, int) and 0 < value < 2**31]
+    return min(limits, default=None)
 
 
 def check_task(package: EnginePackage, tasks: tuple[str, ...], option: str) -> None:

@@ -119,6 +119,7 @@ def test_manifest_is_what_the_runner_reads(tmp_path):
     result = build(write_model(tmp_path / "model"), package)
     canonical_json.write(tmp_path / "result.json", result)
     (package / "tokenizer.json").write_text("{}")
+    (package / "tokenizer_config.json").write_text('{"model_max_length": 1024}')
     digest = FileDigest.of(package / "tokenizer.json")
     parameters = {
         "name": "small_cpu",
@@ -127,11 +128,14 @@ def test_manifest_is_what_the_runner_reads(tmp_path):
         "inputs": [
             {"role": "weights", "address": "models:small", "path": "w", **vars(digest)},
         ],
+        "length": {"tokens": 512, "source": "max_position_embeddings"},
     }
     inputs = {"build": files(tmp_path / "result.json")}
     write_manifest(ActionRequest("write_onnxruntime_manifest", inputs, parameters), package)
     read = read_package(package)
     assert (read.name, read.task, read.product) == ("small_cpu", "text-generation", "onnxruntime")
+    # The model's own limit counts where the tokenizer's is longer.
+    assert read.max_total_sequence == 512
     read.verify()
     document = json.loads((package / "engine.json").read_text())
     assert sorted(document["files"]) == ["model.onnx", "model.onnx.data", "tokenizer.json"]
