@@ -179,11 +179,17 @@ def run_lock(options: argparse.Namespace) -> int:
     request = read_request(options.file)
     device = host_device(host_of(options.bundle))
     text = resolve(request, LockFacts(packages, libraries, device)).text()
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    _write(options.output, text)
     return 0
+
+
+def _write(output: Path | None, text: str) -> None:
+    """To the file, in a new folder where it has none, or to standard output."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
 
 
 def run_pin(options: argparse.Namespace) -> int:
@@ -191,10 +197,7 @@ def run_pin(options: argparse.Namespace) -> int:
         options.repository, options.revision, tuple(options.files), options.url_template
     )
     text = pin(request, lambda message: print(message, file=sys.stderr))
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    _write(options.output, text)
     return 0
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from pants.engine.addresses import Address
+from pants.engine.target import InvalidFieldException
 from pants_enginewright import canonical_json
+from pants_enginewright.targets.environments import LockField, ToolchainSourceField
 from pants_enginewright.util_rules.files import File
 from pants_enginewright.util_rules.toolchain import Toolchain, problems_of
 
@@ -64,3 +67,17 @@ def test_the_builder_gets_nothing_that_only_others_read() -> None:
         "libraries": {"libtensorrt_rtx.so.1": "0" * 64},
     }
     assert toolchain.compute_capabilities() == ("8.6", "8.9")
+
+
+def test_a_file_that_a_goal_writes_names_the_goal() -> None:
+    lock = LockField(None, Address("lockfiles", target_name="rtx"))
+    with pytest.raises(InvalidFieldException) as caught:
+        lock.validate_resolved_files([])
+    assert str(caught.value) == (
+        "lockfiles/rtx.txt, the `lock` of lockfiles:rtx, is not there. Write it with "
+        "`./pants generate-lockfiles --resolve=lockfiles:rtx`"
+    )
+    lock.validate_resolved_files(["lockfiles/rtx.txt"])
+    source = ToolchainSourceField("rtx.toml", Address("toolchains", target_name="rtx"))
+    with pytest.raises(InvalidFieldException, match="`./pants lock-toolchain toolchains:rtx`"):
+        source.validate_resolved_files([])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, ClassVar, Sequence
 
 from pants.engine.target import (
     COMMON_TARGET_FIELDS,
+    InvalidFieldException,
     SingleSourceField,
     Target,
 )
@@ -20,18 +22,35 @@ from pants_enginewright.owned_files import OwnedFilesField
 from pants_enginewright.targets.base import EnginewrightDependenciesField
 
 
+class WrittenFileField(SingleSourceField):
+    """A file that a goal writes."""
+
+    uses_source_roots = False
+    command: ClassVar[str]
+    """What writes it, with the address in the place of `{}`."""
+
+    def validate_resolved_files(self, files: Sequence[str]) -> None:
+        if not files:
+            path = os.path.join(self.address.spec_path, self.value or "")
+            raise InvalidFieldException(
+                f"{path}, the `{self.alias}` of {self.address}, is not there. Write it with "
+                f"`./pants {self.command.format(self.address)}`"
+            )
+        super().validate_resolved_files(files)
+
+
 class RequirementsField(ListField):
     alias = "requirements"
     required = True
     help = "Requirements of the environment, as in a requirements file."
 
 
-class LockField(SingleSourceField):
+class LockField(WrittenFileField):
     alias = "lock"
     required = False
     default = None
     expected_file_extensions = (".txt",)
-    uses_source_roots = False
+    command = "generate-lockfiles --resolve={}"
     help = (
         "The lock: a requirements file with a hash for each artifact, written by "
         "`./pants generate-lockfiles --resolve=NAME`. Default: the target's name plus `.txt`."
@@ -68,9 +87,9 @@ class ToolEnvironmentTarget(Target):
     help = "Python packages that steps run with, from a lock that pins the hash of each artifact."
 
 
-class ToolchainSourceField(SingleSourceField):
+class ToolchainSourceField(WrittenFileField):
     expected_file_extensions = (".toml",)
-    uses_source_roots = False
+    command = "lock-toolchain {}"
     help = (
         "TOML file with `product`, `version` (all four fields), `cuda`, `environment` (address of "
         "the `tool_environment` that holds the builder), `minimum_driver`, `compute_capabilities`, "

@@ -92,7 +92,7 @@ def test_text_of_a_pinned_revision(hub: Path) -> None:
 
 
 def test_command_writes_the_file(hub: Path, tmp_path: Path) -> None:
-    output = tmp_path / "BUILD"
+    output = tmp_path / "models" / "new" / "BUILD"
     options = ["--revision", COMMIT, "--url-template", template(hub), "-o", str(output)]
     assert main(["pin", "team/model", *FILES, *options]) == 0
     assert output.read_text(encoding="utf-8") == EXPECTED.replace("HUB", str(hub))
