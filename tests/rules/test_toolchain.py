@@ -79,5 +79,5 @@ def test_a_file_that_a_goal_writes_names_the_goal() -> None:
     )
     lock.validate_resolved_files(["lockfiles/rtx.txt"])
     source = ToolchainSourceField("rtx.toml", Address("toolchains", target_name="rtx"))
-    with pytest.raises(InvalidFieldException, match="`./pants lock-toolchain toolchains:rtx`"):
+    with pytest.raises(InvalidFieldException, match=r"`\./pants lock-toolchain toolchains:rtx`"):
         source.validate_resolved_files([])

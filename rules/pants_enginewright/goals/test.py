@@ -11,7 +11,7 @@ from pants.core.goals.test import (
     TestResult,
     TestSubsystem,
 )
-from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, AddPrefix, Digest, Snapshot
+from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, Digest, Snapshot
 from pants.engine.internals.session import RunId
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import WrappedTarget, WrappedTargetRequest
@@ -67,10 +67,7 @@ async def run_engine_test(
         raise_if_not_deterministic(validation.steps)
     except NotDeterministicError as error:
         return finish_test(field_set, test, 1, "", str(error))
-    report = await Get(
-        Digest, AddPrefix(validation.report.digest, field_set.address.path_safe_spec)
-    )
-    snapshot = await Get(Snapshot, Digest, report)
+    snapshot = await Get(Snapshot, Digest, validation.report.digest)
     return finish_test(field_set, test, 0, validation.text, "", validation, snapshot)
 
 

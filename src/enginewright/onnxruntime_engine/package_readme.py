@@ -28,7 +28,7 @@ def render(manifest: Mapping[str, Any]) -> str:
         f"- Reproducibility: {manifest['reproducibility']}.\n\n"
         "## Tensors\n\n| name | mode | dtype | shape |\n|---|---|---|---|\n"
         f"{rows}\n"
-        "## Run it\n\nWith the packages `enginewright`, `onnxruntime`, `numpy` and `tokenizers`, "
-        "in this folder:\n\n"
+        "## Run it\n\nWith the packages `onnxruntime`, `numpy` and `tokenizers`, and the folder "
+        "`src` of enginewright in `PYTHONPATH`, in this folder:\n\n"
         f"    python -m enginewright.run . {arguments}\n"
     )
