@@ -13,6 +13,7 @@ from pants.core.goals.test import (
 )
 from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, Digest, Snapshot
 from pants.engine.internals.session import RunId
+from pants.engine.process import ProcessResultMetadata
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import WrappedTarget, WrappedTargetRequest
 from pants.util.logging import LogLevel
@@ -59,16 +60,19 @@ async def run_engine_test(
     await Get(CheckedBuildFile, CheckBuildFile(field_set.address.spec_path))
     try:
         validation = await Get(Validation, ValidationRequest(wrapped.target))
-    except (ActionFailed, DamagedResultError) as failure:
-        # Another test's result must not be lost, as it would be if the exception went on.
-        return finish_test(field_set, test, 1, "", str(failure))
+    # Another test's result must not be lost, as it would be if the exception went on.
+    except ActionFailed as failure:
+        return finish_test(field_set, test, 1, "", str(failure), failure.metadata)
+    except DamagedResultError as failure:
+        return finish_test(field_set, test, 1, "", str(failure), None)
     await Get(StepsRecord, RecordSteps(field_set.address.spec, validation.steps))
+    metadata = validation.steps[-1].metadata
     try:
         raise_if_not_deterministic(validation.steps)
     except NotDeterministicError as error:
-        return finish_test(field_set, test, 1, "", str(error))
+        return finish_test(field_set, test, 1, "", str(error), metadata)
     snapshot = await Get(Snapshot, Digest, validation.report.digest)
-    return finish_test(field_set, test, 0, validation.text, "", validation, snapshot)
+    return finish_test(field_set, test, 0, validation.text, "", metadata, snapshot)
 
 
 def finish_test(
@@ -77,9 +81,10 @@ def finish_test(
     exit_code: int,
     stdout: str,
     stderr: str,
-    validation: Optional[Validation] = None,
+    metadata: Optional[ProcessResultMetadata],
     report: Snapshot = EMPTY_SNAPSHOT,
 ) -> TestResult:
+    """`metadata` is that of the step that decided; Pants' summary leaves a test without one out."""
     return TestResult(
         exit_code=exit_code,
         stdout=stdout,
@@ -88,7 +93,7 @@ def finish_test(
         stderr_digest=EMPTY_FILE_DIGEST,
         addresses=(field_set.address,),
         output_setting=test.output,
-        result_metadata=validation.steps[-1].metadata if validation else None,
+        result_metadata=metadata,
         extra_output=report,
         log_extra_output=True,
     )

@@ -147,9 +147,16 @@ class ActionResult:
 class ActionFailed(Exception):  # noqa: N818
     """A step found something wrong, or broke."""
 
-    def __init__(self, request: ActionRequest, exit_code: int, stderr: str) -> None:
+    def __init__(
+        self,
+        request: ActionRequest,
+        exit_code: int,
+        stderr: str,
+        metadata: Optional[ProcessResultMetadata] = None,
+    ) -> None:
         self.exit_code = exit_code
         self.stderr = stderr
+        self.metadata = metadata
         kind = "is broken, a defect of ours" if exit_code == DEFECT else "failed"
         super().__init__(f"{request.address}: step `{request.action}` {kind}:\n{stderr.rstrip()}")
 
@@ -214,7 +221,8 @@ async def run_process(
         what = f"{request.address}: step `{request.action}`"
         raise DiskFullError(what, folders_of_pants(options)) from None
     if result.exit_code != 0:
-        raise ActionFailed(request, result.exit_code, result.stderr.decode(errors="replace"))
+        stderr = result.stderr.decode(errors="replace")
+        raise ActionFailed(request, result.exit_code, stderr, result.metadata)
     return result, await Get(StepOutputs, ReadOutputs(result.output_digest))
 
 
