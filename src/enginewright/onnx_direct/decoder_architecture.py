@@ -12,7 +12,7 @@ from typing import Any
 from enginewright.checkpoint.config import ARCHITECTURES, DecoderConfig, parse_config
 from enginewright.checkpoint.families import expected_tensors
 from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.onnx_direct.rotary_frequencies import RotaryEmbedding, rotary_embedding
+from enginewright.onnx_direct.rotary_frequencies import RotaryEmbedding, rotary_of
 from enginewright.onnx_direct.weight_layout import ExternalTensor
 
 SUPPORTED = tuple(sorted(name for name in ARCHITECTURES if name.endswith("ForCausalLM")))
@@ -61,12 +61,7 @@ def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchite
         raise InputError(Problem("not a decoder", where, ", ".join(SUPPORTED), config.model_type))
     problems = _unsupported(config, document, where)
     try:
-        parameters = {
-            **config.rope.parameters,
-            "rope_type": config.rope.rope_type,
-            "rope_theta": config.rope.theta,
-        }
-        rotary = rotary_embedding(config.head_dim, parameters, config.max_position_embeddings)
+        rotary = rotary_of(config, config.head_dim)
     except InputError as error:
         raise InputError([*problems, *error.problems]) from error
     raise_if_any(problems)

@@ -7,6 +7,7 @@ normalization, the rotation and the attention.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -176,7 +177,7 @@ class _DecoderWriter:
             "Attention",
             [query, key, value, mask],
             f"{name}.heads",
-            scale=architecture.head_dim**-0.5,
+            scale=1 / math.sqrt(architecture.head_dim),
         )
         rows = graph.add("Transpose", [attended], f"{name}.rows", perm=[0, 2, 1, 3])
         width = architecture.heads * architecture.head_dim
@@ -187,7 +188,7 @@ class _DecoderWriter:
         architecture, graph = self.architecture, self.graph
         kv_heads, head_dim = architecture.kv_heads, architecture.head_dim
         group = architecture.heads // kv_heads
-        scale = graph.constant("attention.scale", np.array(head_dim**-0.5, np.float32))
+        scale = graph.constant("attention.scale", np.array(1 / math.sqrt(head_dim), np.float32))
         scaled = graph.add("Mul", [query, scale], f"{name}.scaled_query")
         # [batch, kv_heads, group, sequence, head_dim] against [batch, kv_heads, 1, total, head_dim]
         grouped = graph.integers(0, kv_heads, group, -1, head_dim)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from enginewright import exact_math
+from enginewright.checkpoint.config import DecoderConfig
 from enginewright.errors import InputError, Problem, raise_if_any
 
 Frequencies = NDArray[np.float64]
@@ -26,6 +28,13 @@ class RotaryEmbedding:
     """Shape [head_dim / 2]; the angle of position p is p times this."""
     attention_scaling: float
     """Factor of cosine and sine; 1 except for YaRN."""
+
+
+def rotary_of(config: DecoderConfig, head_dim: int) -> RotaryEmbedding:
+    """As `config` declares it, for heads of which `head_dim` elements are rotated."""
+    rope = config.rope
+    parameters = {**rope.parameters, "rope_type": rope.rope_type, "rope_theta": rope.theta}
+    return rotary_embedding(head_dim, parameters, config.max_position_embeddings)
 
 
 def rotary_embedding(
@@ -50,7 +59,7 @@ def rotary_embedding(
     numbers = _numbers(parameters, needed)
     numbers.setdefault("original_max_position_embeddings", float(max_positions))
     theta = numbers["rope_theta"]
-    plain = theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    plain = np.array([exact_math.power(theta, -i, head_dim) for i in range(0, head_dim, 2)])
     scaled, factor = _SCALINGS[str(kind)].apply(plain, numbers, parameters)
     return RotaryEmbedding(scaled.astype(np.float32), factor)
 
@@ -108,7 +117,8 @@ def _yarn(
     theta, context = numbers["rope_theta"], numbers["original_max_position_embeddings"]
 
     def dimension_that_turns(times: float) -> float:
-        return dimension * math.log(context / (times * 2 * math.pi)) / (2 * math.log(theta))
+        turns = context / (times * 2 * math.pi)
+        return dimension * exact_math.log(turns) / (2 * exact_math.log(theta))
 
     first = dimension_that_turns(numbers.get("beta_fast") or 32.0)
     last = dimension_that_turns(numbers.get("beta_slow") or 1.0)
@@ -125,7 +135,7 @@ def _yarn_attention_scaling(factor: float, numbers: Mapping[str, float]) -> floa
         return numbers["attention_factor"]
 
     def magnitude(scale: float) -> float:
-        return 1.0 if factor <= 1 else 0.1 * scale * math.log(factor) + 1.0
+        return 1.0 if factor <= 1 else 0.1 * scale * exact_math.log(factor) + 1.0
 
     if numbers.get("mscale") and numbers.get("mscale_all_dim"):
         return magnitude(numbers["mscale"]) / magnitude(numbers["mscale_all_dim"])

@@ -11,6 +11,7 @@ import torch
 
 from enginewright.checkpoint.config import Config, DecoderConfig, EncoderConfig
 from enginewright.errors import InputError, Problem
+from enginewright.onnx_torch.exact_rotary import use_exact_rotary
 from enginewright.onnx_torch.spec import ExportSpec
 from enginewright.onnx_torch.task_modules import FeatureExtraction, TextGeneration
 
@@ -60,9 +61,14 @@ def _check_rope(config: DecoderConfig) -> None:
 def export(
     module: TextGeneration | FeatureExtraction, config: Config, spec: ExportSpec
 ) -> ir.Model:
-    """Trace `module`; axes of the inputs are named, and dynamic where `spec` says so."""
+    """Trace `module`; axes of the inputs are named, and dynamic where `spec` says so.
+
+    Changes the rotary embeddings of `module`, see `exact_rotary`.
+    """
     limit = getattr(config, "max_position_embeddings", None)
     check_lengths(spec, limit)
+    if isinstance(module, TextGeneration):
+        use_exact_rotary(module.model, module.config, spec.static_axes.get("sequence"))
     sizes = {**EXAMPLE_SIZES, **spec.static_axes}
     dimensions: dict[str, Any] = {
         "batch": torch.export.Dim("batch"),

@@ -157,13 +157,13 @@ def _quantize(
     )
     attributes = {"axis": 0, "block_size": scheme.group_size} if scheme.group_size else {"axis": 1}
     node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
-    error = (quantized.squared_error / quantized.squared_sum) ** 0.5 if quantized.squared_sum else 0
+    square = quantized.squared_error / quantized.squared_sum if quantized.squared_sum else 0.0
     report = TensorReport(
         name,
         matrix.size,
         matrix.size * scale_type.itemsize,
         data.nbytes + quantized.scales.nbytes,
-        float(f"{error:.4g}"),
+        float(f"{math.sqrt(square):.4g}"),
         "",
     )
     return [integers, scales], node, report
