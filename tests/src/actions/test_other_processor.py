@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
+from step_process import run, write_request
 
 from enginewright import canonical_json
 from enginewright.actions import (
@@ -94,7 +95,7 @@ PARTS = {
     "quantized": ["model/model.onnx", "model/model.quantized.data"],
     "cpu": ["model.onnx", "model.onnx.data"],
     "cpu_quantized": ["model.onnx", "model.onnx.data"],
-    "engine": ["engine.plan"],
+    "engine": ["outputs/engine.plan"],
 }
 
 
@@ -121,15 +122,12 @@ class Steps:
         """In a process of its own, where it has its heap."""
         folder = self.folder / name
         folder.mkdir()
-        files = []
         for path in model:
             (folder / path.name).hardlink_to(path)
-            digest = FileDigest.of(path)
-            files.append({"path": path.name, "sha256": digest.sha256, "size": digest.size})
-        request = {"action": "build_engine", "inputs": {"model": files}, "parameters": parameters}
-        canonical_json.write(folder / "request.json", request)
-        command = [sys.executable, "-m", "enginewright.actions.build_engine", "request.json", "."]
-        subprocess.run(command, cwd=folder, timeout=120, check=True)
+        inputs = {"model": [path.name for path in model]}
+        write_request(folder, "build_engine", inputs, parameters)
+        ran = run(folder, "-m", "enginewright.actions.build_engine", **os.environ)
+        assert ran.code == 0, ran.errors
 
 
 def run_steps(checkpoint: Path, folder: Path) -> None:
@@ -235,7 +233,7 @@ def test_steps_do_not(both: tuple[dict[str, str], dict[str, str]], step: str) ->
         {name: sha256 for name, sha256 in each.items() if name.startswith(f"{step}/")}
         for each in both
     )
-    assert {f"{step}/{name}" for name in [*PARTS[step], "result.json"]} <= {*one}
+    assert {f"{step}/{name}" for name in PARTS[step]} <= {*one}
     assert other == one
 
 
