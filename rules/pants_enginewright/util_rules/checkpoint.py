@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from pants.core.target_types import FileSourceField
 from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address, UnparsedAddressInputs
-from pants.engine.fs import Digest, PathGlobs, RemovePrefix
+from pants.engine.fs import Digest, PathGlobs, Paths, RemovePrefix
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import InvalidTargetException, Target, Targets
 
@@ -27,6 +27,8 @@ from pants_enginewright.util_rules.action import ActionInput, ActionRequest, Act
 from pants_enginewright.util_rules.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files, ListFiles
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+
+CHECKPOINT_ENDINGS = (".json", ".safetensors")
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,11 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
     target = found.target
     wanted = _request(target)
     collected = await Get(CheckpointFiles, CheckpointFilesRequest, wanted)
-    raise_if_missing(wanted, collected.files)
+    missing = [name for name in wanted.names if name not in collected.files.by_path()]
+    if missing:
+        globs = [os.path.join(target.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
+        there = await Get(Paths, PathGlobs(globs))
+        raise InvalidTargetException(describe_missing(wanted, missing, there.files))
     config, weights, tokenizer = [
         await Get(Files, ComposeFiles, ComposeFiles.named(collected.files.entries, *field.names))
         for field in (target[ConfigField], target[WeightsField], target[TokenizerField])
@@ -215,16 +221,20 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
     )
 
 
-def raise_if_missing(request: CheckpointFilesRequest, files: Files) -> None:
-    missing = [name for name in request.names if name not in files.by_path()]
-    if not missing:
-        return
+def describe_missing(
+    request: CheckpointFilesRequest, missing: Sequence[str], there: Sequence[str]
+) -> str:
+    """`there`: files of the BUILD file's folder that the field could have meant."""
     place = request.address.spec_path
+    hint = ""
     if request.targets:
         place = "the targets of its field `files`"
-    raise InvalidTargetException(
+    else:
+        names = ", ".join(sorted(map(os.path.basename, there))) or "no file of a checkpoint"
+        hint = f". There are: {names}. (What .gitignore names, Pants does not see.)"
+    return (
         f"`{ModelCheckpointTarget.alias}` target {request.address} names files that are not in "
-        f"{place}: {', '.join(missing)}"
+        f"{place}: {', '.join(missing)}{hint}"
     )
 
 

@@ -1,0 +1,28 @@
+"""What is said of a checkpoint's files that are not there."""
+
+from __future__ import annotations
+
+from pants.engine.addresses import Address
+from pants_enginewright.util_rules.checkpoint import CheckpointFilesRequest, describe_missing
+
+HERE = Address("models/mine", target_name="checkpoint")
+
+
+def request(*targets: str) -> CheckpointFilesRequest:
+    return CheckpointFilesRequest(HERE, ("model.safetensors",), None, "", targets)
+
+
+def test_what_is_there_is_listed() -> None:
+    there = ["models/mine/model-00001-of-00002.safetensors", "models/mine/config.json"]
+    assert describe_missing(request(), ["model.safetensors"], there) == (
+        "`model_checkpoint` target models/mine:checkpoint names files that are not in models/mine: "
+        "model.safetensors. There are: config.json, model-00001-of-00002.safetensors. (What "
+        ".gitignore names, Pants does not see.)"
+    )
+
+
+def test_pinned_files_come_from_targets() -> None:
+    assert describe_missing(request(":config.json"), ["a", "b"], []) == (
+        "`model_checkpoint` target models/mine:checkpoint names files that are not in the targets "
+        "of its field `files`: a, b"
+    )
