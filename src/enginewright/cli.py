@@ -110,7 +110,7 @@ def show_diagnosis(options: argparse.Namespace, diagnosis: Diagnosis) -> int:
 
 
 def run_compat(options: argparse.Namespace) -> int:
-    if options.key is None:
+    if not options.key:
         for key in table(options.table):
             print(key)
         return 0
@@ -223,19 +223,38 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    def bundle(command: argparse.ArgumentParser) -> None:
-        help_text = "a file from `enginewright collect`, instead of this host"
-        command.add_argument("--bundle", type=Path, metavar="FILE", help=help_text)
-
     command = add("probe", run_probe, "show the GPUs, driver, libraries and limits of a host")
-    bundle(command)
+    _add_bundle(command)
     command.add_argument("--json", action="store_true")
 
     command = add("collect", run_collect, "write everything that the probe reads into one file")
     command.add_argument("file", type=Path, metavar="FILE")
 
-    command = add("doctor", run_doctor, "what is wrong with a host, or between it and an engine")
-    bundle(command)
+    _add_doctor(add("doctor", run_doctor, "what is wrong with a host, or between it and an engine"))
+    _add_compat(add("compat", run_compat, "show a row of a compatibility table, or a table's keys"))
+
+    command = add("record", run_record, "show two build records side by side")
+    command.add_argument("first", type=Path, metavar="FIRST")
+    command.add_argument("second", type=Path, metavar="SECOND")
+
+    command = add("verify-store", run_verify_store, "hash the large files of Pants' store anew")
+    command.add_argument(
+        "--store", type=Path, metavar="DIR", help="by default ~/.cache/pants/lmdb_store"
+    )
+
+    _add_size(add("size", run_size, "what of a checkpoint fits on a GPU"))
+    _add_lock(add("lock-toolchain", run_lock, "resolve a request into a toolchain file"))
+    _add_pin(add("pin", run_pin, "write the BUILD file that pins a checkpoint on a hub"))
+    return root
+
+
+def _add_bundle(command: argparse.ArgumentParser) -> None:
+    help_text = "a file from `enginewright collect`, instead of this host"
+    command.add_argument("--bundle", type=Path, metavar="FILE", help=help_text)
+
+
+def _add_doctor(command: argparse.ArgumentParser) -> None:
+    _add_bundle(command)
     command.add_argument("--engine", type=Path, metavar="DIR", help="folder of a packaged engine")
     command.add_argument("--log", type=Path, metavar="FILE", help="explain the errors of a log")
     command.add_argument(
@@ -249,7 +268,8 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--json", action="store_true")
 
-    command = add("compat", run_compat, "show a row of a compatibility table, or a table's keys")
+
+def _add_compat(command: argparse.ArgumentParser) -> None:
     command.add_argument("table", choices=TABLES)
     command.add_argument("key", nargs="*", metavar="KEY")
     for name in ("target", "gcc", "ptx", "driver"):
@@ -257,20 +277,6 @@ def parser() -> argparse.ArgumentParser:
     for name in ("opset", "ir-version"):
         command.add_argument(f"--{name}", type=int, metavar="N", help="does the reader take it?")
     command.add_argument("--json", action="store_true")
-
-    command = add("record", run_record, "show two build records side by side")
-    command.add_argument("first", type=Path, metavar="FIRST")
-    command.add_argument("second", type=Path, metavar="SECOND")
-
-    command = add("verify-store", run_verify_store, "hash the large files of Pants' store anew")
-    command.add_argument(
-        "--store", type=Path, metavar="DIR", help="by default ~/.cache/pants/lmdb_store"
-    )
-
-    _add_size(add("size", run_size, "what of a checkpoint fits on a GPU"))
-    _add_lock(add("lock-toolchain", run_lock, "resolve a request into a toolchain file"), bundle)
-    _add_pin(add("pin", run_pin, "write the BUILD file that pins a checkpoint on a hub"))
-    return root
 
 
 def _add_pin(command: argparse.ArgumentParser) -> None:
@@ -304,8 +310,7 @@ def _add_size(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true")
 
 
-def _add_lock(command: argparse.ArgumentParser, bundle: object) -> None:
-    assert callable(bundle)
+def _add_lock(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=Path, nargs="?", metavar="REQUEST_OR_TOOLCHAIN")
     command.add_argument("--lock", type=Path, metavar="FILE", help="lock file of the environment")
     command.add_argument(
@@ -320,14 +325,12 @@ def _add_lock(command: argparse.ArgumentParser, bundle: object) -> None:
     command.add_argument("--check", action="store_true", help="whether a toolchain fits the host")
     command.add_argument("--from-host", action="store_true", help="print a request for this host")
     command.add_argument("--environment", default="lockfiles:tensorrt_rtx", metavar="ADDRESS")
-    bundle(command)
+    _add_bundle(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code."""
     options = parser().parse_args(arguments)
-    if getattr(options, "key", None) == []:
-        options.key = None
     try:
         return int(options.run(options))
     except InputError as error:

@@ -32,17 +32,13 @@ from pants_enginewright.compat import (
 from pants_enginewright.targets.cuda import CodeSourcesField
 from pants_enginewright.targets.engines import ModelField
 from pants_enginewright.targets.models import ModelOriginField
-from pants_enginewright.util_rules.action import ActionResult
+from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
 from pants_enginewright.util_rules.disk_space import raise_if_too_large
 from pants_enginewright.util_rules.engine import Engine, EngineRequest
 from pants_enginewright.util_rules.files import ComposeFiles, Files
-from pants_enginewright.util_rules.onnx_model import (
-    CheckedModel,
-    CheckModel,
-    OnnxModel,
-    OnnxModelRequest,
-)
+from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
+from pants_enginewright.util_rules.onnx_model import OnnxModel, OnnxModelRequest
 from pants_enginewright.util_rules.record import (
     RecordSteps,
     StepsRecord,
@@ -129,8 +125,8 @@ async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage
     del run_id
     model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_user(field_set.address))
     checks = await MultiGet(
-        Get(CheckedModel, CheckModel(model, "", model.address, weights))
-        for weights in (False, True)
+        Get(ActionResult, ActionRequest, check)
+        for check in (plan_graph_check(model), plan_weights_check(model))
     )
     described = [model.export.files.by_path()["result.json"].at("onnx.json")]
     if model.quantization is not None:
@@ -138,7 +134,7 @@ async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage
     package = await Get(
         Files, ComposeFiles((*model.graph.entries, *model.data.entries, *described))
     )
-    steps = (*model.steps, *(check.step for check in checks))
+    steps = (*model.steps, *checks)
     finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
     return finished.package
 

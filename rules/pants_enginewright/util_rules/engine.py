@@ -38,12 +38,8 @@ from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuil
 from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
 from pants_enginewright.util_rules.engine_limits import raise_if_too_long, raise_if_unsupported
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files
-from pants_enginewright.util_rules.onnx_model import (
-    CheckedModel,
-    CheckModel,
-    OnnxModel,
-    OnnxModelRequest,
-)
+from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
+from pants_enginewright.util_rules.onnx_model import OnnxModel, OnnxModelRequest
 from pants_enginewright.util_rules.size_estimate import EstimateSize, SizeEstimate
 from pants_enginewright.util_rules.tool_environment import ToolEnvironment
 from pants_enginewright.util_rules.toolchain import Toolchain, ToolchainRequest
@@ -159,12 +155,13 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
     raise_if_unsupported(target, toolchain)
     model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
     raise_if_too_long(target, model.checkpoint.summary()["length"])
-    reader = canonical_json.dumps(toolchain.reader())
     profiles = canonical_json.dumps(thaw(target[ProfilesField].value))
-    graph_check = await Get(CheckedModel, CheckModel(model, reader, address, False))
+    graph_check = await Get(
+        ActionResult, ActionRequest, plan_graph_check(model, toolchain.reader())
+    )
     build = plan_build(target, model, toolchain)
     weights_check, built, estimate = await MultiGet(
-        Get(CheckedModel, CheckModel(model, reader, address, True)),
+        Get(ActionResult, ActionRequest, plan_weights_check(model)),
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, profiles)),
     )
@@ -177,7 +174,7 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
         PackagedEngine, PackageEngine(address, model, toolchain, built, estimate, kernels)
     )
     steps = (
-        *(graph_check.step, weights_check.step, *estimate.steps, built),
+        *(graph_check, weights_check, *estimate.steps, built),
         *(kernel.step for kernel in kernels),
         packaged.step,
     )

@@ -10,7 +10,6 @@ from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import Target
 
-from pants_enginewright import canonical_json
 from pants_enginewright.fields import thaw
 from pants_enginewright.targets.models import (
     CheckpointField,
@@ -312,49 +311,6 @@ def _model(
         export,
         (*request.checkpoint.steps, *steps),
     )
-
-
-@dataclass(frozen=True)
-class CheckModel:
-    """Asks for the checks of a graph and its weights; `reader` is canonical JSON, or empty."""
-
-    model: OnnxModel
-    reader: str
-    address: Address
-    weights: bool
-    """Whether the weights are checked, or the graph's structure."""
-
-
-@dataclass(frozen=True)
-class CheckedModel:
-    step: ActionResult
-
-
-@rule(desc="Check an ONNX model")
-async def check_model(request: CheckModel) -> CheckedModel:
-    model = request.model
-    graph = ActionInput.of("model", model.graph, "model")
-    if request.weights:
-        wanted = ActionRequest.create(
-            "check_weights",
-            address=model.address,
-            environment="onnx",
-            inputs=[graph, ActionInput.of("data", model.data, "model")],
-            parameters={"dtype": model.dtype},
-        )
-    else:
-        wanted = ActionRequest.create(
-            "check_graph",
-            address=model.address,
-            environment="onnx",
-            inputs=[graph],
-            parameters={
-                "dynamic_axes": model.dynamic_axes(),
-                "dtype": model.dtype,
-                "reader": canonical_json.loads(request.reader) if request.reader else None,
-            },
-        )
-    return CheckedModel(await Get(ActionResult, ActionRequest, wanted))
 
 
 def rules() -> Iterable[Any]:

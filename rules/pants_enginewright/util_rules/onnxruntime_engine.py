@@ -28,12 +28,8 @@ from pants_enginewright.util_rules.engine import (
     plan_inputs,
 )
 from pants_enginewright.util_rules.files import ComposeFiles, File, Files
-from pants_enginewright.util_rules.onnx_model import (
-    CheckedModel,
-    CheckModel,
-    OnnxModel,
-    OnnxModelRequest,
-)
+from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
+from pants_enginewright.util_rules.onnx_model import OnnxModel, OnnxModelRequest
 from pants_enginewright.util_rules.size_estimate import EstimateSize, SizeEstimate
 
 ENVIRONMENT = "run"
@@ -91,10 +87,10 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     target = request.target
     address = target.address
     model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
-    graph_check = await Get(CheckedModel, CheckModel(model, "", address, False))
+    graph_check = await Get(ActionResult, ActionRequest, plan_graph_check(model))
     build = plan_onnxruntime_build(target, model)
     weights_check, built, estimate, exporter, builder = await MultiGet(
-        Get(CheckedModel, CheckModel(model, "", address, True)),
+        Get(ActionResult, ActionRequest, plan_weights_check(model)),
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, canonical_json.dumps([]))),
         Get(Tools, ToolsRequest(model.environment, None)),
@@ -116,7 +112,7 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     package = await Get(
         Files, ComposeFiles(tuple(f.at(name) for name, f in {**shipped, **own}.items()))
     )
-    steps = (graph_check.step, weights_check.step, *estimate.steps, built, written)
+    steps = (graph_check, weights_check, *estimate.steps, built, written)
     measured = (ActionInput.of("model", optimized, "model"),)
     return OnnxruntimeEngine(
         Engine(

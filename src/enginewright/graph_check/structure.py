@@ -42,11 +42,16 @@ def check_shapes(checked: CheckedModel) -> Findings:
         message = _first_lines(error)
         problem = Problem("shapes or types contradict each other", checked.where, actual=message)
         return Findings((problem,))
-    values = [*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output]
+    return _unknown_values(checked, inferred.graph)
+
+
+def _unknown_values(checked: CheckedModel, graph: onnx.GraphProto) -> Findings:
+    """What inference, whose result `graph` is, could not find out about the values of nodes."""
+    values = [*graph.value_info, *graph.input, *graph.output]
     known = {value.name for value in values if _is_known(value.type)}
-    known.update(tensor.name for tensor in inferred.graph.initializer)
+    known.update(tensor.name for tensor in graph.initializer)
     problems, warnings, opaque = [], [], set()
-    for node in inferred.graph.node:
+    for node in graph.node:
         unknown = [name for name in node.output if name and name not in known]
         if not unknown:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,54 +50,36 @@ class Launch:
 
     def check(self, kernel: PackagedKernel) -> None:
         """Raise `InputError` with everything that does not fit the kernel."""
-        problems = []
+        raise_if_any([*self._argument_problems(kernel), *self._shape_problems(kernel)])
+
+    def _argument_problems(self, kernel: PackagedKernel) -> Iterator[Problem]:
         names = [parameter.name for parameter in kernel.parameters]
         if len(self.arguments) != len(names):
-            problems.append(
-                Problem(
-                    "wrong number of arguments",
-                    f"kernel `{kernel.name}`",
-                    f"{len(names)}: {', '.join(names)}",
-                    str(len(self.arguments)),
-                )
+            yield Problem(
+                "wrong number of arguments",
+                f"kernel `{kernel.name}`",
+                f"{len(names)}: {', '.join(names)}",
+                str(len(self.arguments)),
             )
         for parameter, value in zip(kernel.parameters, self.arguments, strict=False):
             where = f"kernel `{kernel.name}`, parameter `{parameter.name}`"
             if parameter.type in _RANGES:
                 low, high = _RANGES[parameter.type]
                 if not isinstance(value, int) or not low <= value <= high:
-                    problems.append(Problem("wrong argument", where, parameter.type, repr(value)))
+                    yield Problem("wrong argument", where, parameter.type, repr(value))
             elif parameter.type not in _C_TYPES:
-                problems.append(Problem("this type cannot be passed", where, actual=parameter.type))
+                yield Problem("this type cannot be passed", where, actual=parameter.type)
+
+    def _shape_problems(self, kernel: PackagedKernel) -> Iterator[Problem]:
+        where, limit = f"kernel `{kernel.name}`", kernel.max_threads or 1024
         if any(not 1 <= n <= bound for n, bound in zip(self.block, MAX_BLOCK, strict=True)):
-            problems.append(
-                Problem(
-                    "wrong shape of a block",
-                    f"kernel `{kernel.name}`",
-                    f"from 1 to {MAX_BLOCK} threads",
-                    str(self.block),
-                )
-            )
-        limit = kernel.max_threads or 1024
+            expected = f"from 1 to {MAX_BLOCK} threads"
+            yield Problem("wrong shape of a block", where, expected, str(self.block))
         if self.threads > limit:
-            problems.append(
-                Problem(
-                    "wrong number of threads in a block",
-                    f"kernel `{kernel.name}`",
-                    f"1 to {limit}",
-                    f"{self.threads} {self.block}",
-                )
-            )
+            actual = f"{self.threads} {self.block}"
+            yield Problem("wrong number of threads in a block", where, f"1 to {limit}", actual)
         if any(not 1 <= n <= bound for n, bound in zip(self.grid, MAX_GRID, strict=True)):
-            problems.append(
-                Problem(
-                    "wrong number of blocks",
-                    f"kernel `{kernel.name}`",
-                    f"from 1 to {MAX_GRID}",
-                    str(self.grid),
-                )
-            )
-        raise_if_any(problems)
+            yield Problem("wrong number of blocks", where, f"from 1 to {MAX_GRID}", str(self.grid))
 
     def c_types(self, kernel: PackagedKernel) -> tuple[Any, ...]:
         """The `ctypes` type of each argument."""

@@ -54,6 +54,24 @@ def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> Optimize
                 provider,
             )
         )
+    session = _session(model, _settings(folder, options), provider)
+    if session.get_providers()[0] != provider:
+        active = ", ".join(session.get_providers())
+        raise InputError(
+            Problem("ONNX Runtime fell back to another provider", "", provider, active)
+        )
+    names = [name for name in (MODEL_NAME, DATA_NAME) if (folder / name).exists()]
+    return OptimizedModel(
+        onnxruntime.__version__,
+        {name: FileDigest.of(folder / name) for name in names},
+        (
+            *(_describe(value, "input") for value in session.get_inputs()),
+            *(_describe(value, "output") for value in session.get_outputs()),
+        ),
+    )
+
+
+def _settings(folder: Path, options: OnnxRuntimeOptions) -> Any:
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
     level = OPTIMIZATION_LEVELS[options.optimization_level]
@@ -72,21 +90,7 @@ def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> Optimize
         ("session.disable_prepacking", "1"),
     ):
         settings.add_session_config_entry(key, value)
-    session = _session(model, settings, provider)
-    if session.get_providers()[0] != provider:
-        active = ", ".join(session.get_providers())
-        raise InputError(
-            Problem("ONNX Runtime fell back to another provider", "", provider, active)
-        )
-    names = [name for name in (MODEL_NAME, DATA_NAME) if (folder / name).exists()]
-    return OptimizedModel(
-        onnxruntime.__version__,
-        {name: FileDigest.of(folder / name) for name in names},
-        (
-            *(_describe(value, "input") for value in session.get_inputs()),
-            *(_describe(value, "output") for value in session.get_outputs()),
-        ),
-    )
+    return settings
 
 
 def _session(model: Path, settings: Any, provider: str) -> Any:

@@ -143,16 +143,14 @@ def _generate(
     emit(text_stream.finish())
     if stream is not None:
         print(file=stream)
+    full = package.max_total_sequence
+    reason = "end of text"
+    if text_stream.stopped:
+        reason = "stop text"
+    elif len(tokens) == command.max_tokens or (full and len(prompt) + len(tokens) >= full):
+        reason = "length"
     # The first token comes with the prompt's own pass, the others one a pass.
     rate = (len(tokens) - 1) / (end - first) if first and len(tokens) > 1 else 0.0
-    full = package.max_total_sequence
-    reason = (
-        "stop text"
-        if text_stream.stopped
-        else "length"
-        if len(tokens) == command.max_tokens or (full and len(prompt) + len(tokens) >= full)
-        else "end of text"
-    )
     document = {
         "text": "".join(pieces),
         "tokens": tokens,
@@ -160,13 +158,17 @@ def _generate(
         "finish_reason": reason,
         "prompt_seconds": round((first or end) - begin, 4),
         "tokens_per_second": round(rate, 2),
-        **_memory(backend),
     }
+    return _generation_report(document, backend)
+
+
+def _generation_report(document: Mapping[str, Any], backend: Backend) -> Report:
     figures = (
-        f"{len(prompt)} tokens read in {document['prompt_seconds']} s, {len(tokens)} generated at "
-        f"{rate:.1f} tokens/s, ended by {reason}, {_memory_text(backend)}"
+        f"{document['prompt_tokens']} tokens read in {document['prompt_seconds']} s, "
+        f"{len(document['tokens'])} generated at {document['tokens_per_second']:.1f} tokens/s, "
+        f"ended by {document['finish_reason']}, {_memory_text(backend)}"
     )
-    return Report(document, figures)
+    return Report({**document, **_memory(backend)}, figures)
 
 
 def _embed(

@@ -58,14 +58,21 @@ def measure(
         wanted = [_reference(reference, window, request) for window in windows]
         given = [_embeddings(model, [window], wanted[0])[0] for window in windows]
         record(_compare(wanted, given), batch_size=1, padding="none", sequence_length=length)
-    worst = [
-        {"sentence": number + 1, "cosine_similarity": _compare([a], [b]).worst_cosine_or_none()}
-        for number, (a, b) in enumerate(zip(expected, alone, strict=True))
-    ]
-    numbers = {"runs": runs, "total": total.to_json(top1=False), "sentences": worst}
+    numbers = {
+        "runs": runs,
+        "total": total.to_json(top1=False),
+        "sentences": _by_sentence(expected, alone),
+    }
     if padding.rows:
         numbers["padding"] = padding.to_json(top1=False)
     return numbers
+
+
+def _by_sentence(expected: Sequence[Array], actual: Sequence[Array]) -> list[dict[str, Any]]:
+    return [
+        {"sentence": number, "cosine_similarity": _compare([a], [b]).worst_cosine_or_none()}
+        for number, (a, b) in enumerate(zip(expected, actual, strict=True), 1)
+    ]
 
 
 def _reference(reference: ReferenceModel, sentence: Window, request: MeasurementRequest) -> Array:
