@@ -41,6 +41,7 @@ class Parameters:
 
     @classmethod
     def decode(cls, document: Mapping[str, Any]) -> Parameters:
+        """Raise `InputError` with every value that is not allowed."""
         problems = []
         for name, valid in (
             ("task", TASKS),

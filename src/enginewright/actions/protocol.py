@@ -50,6 +50,10 @@ class ActionRequest:
 
     @classmethod
     def read(cls, path: Path) -> ActionRequest:
+        """Read a request, whose folder the inputs' paths begin in; `InputError` where it is none.
+
+        A request that lacks a field comes from no user: that is a defect, and a `KeyError`.
+        """
         document = canonical_json.read_object(path)
         root = path.parent
         inputs = {

@@ -34,6 +34,7 @@ class ResourceBounds:
     forbid_spills: bool
 
     def problems(self, where: str, resources: Resources) -> Iterable[Problem]:
+        """What of a kernel's resources is beyond the bounds; `where` names the kernel."""
         spilled = resources.spill_stores + resources.spill_loads
         if self.forbid_spills and spilled:
             bound = f" within {self.max_registers} registers" if self.max_registers else ""

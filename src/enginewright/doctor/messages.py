@@ -37,6 +37,7 @@ class Message:
 
 @cache
 def messages() -> tuple[Message, ...]:
+    """The texts of `messages.toml`, in its order."""
     text = files("enginewright.doctor").joinpath("messages.toml").read_text(encoding="utf-8")
     return tuple(
         Message(

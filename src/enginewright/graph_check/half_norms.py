@@ -18,6 +18,7 @@ _FIX = "cast to float32 before the norm, or use RMSNormalization or LayerNormali
 
 
 def check_half_norms(checked: CheckedModel) -> Findings:
+    """Fail for each node that adds up float16 squares, or normalizes with float16 statistics."""
     squares: set[str] = set()
     problems = []
     for node in nodes(checked.flat.graph):

@@ -18,6 +18,7 @@ _PASSES_VALUES_ON = ("Concat", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 
 
 def check_int64_constants(checked: CheckedModel) -> Findings:
+    """Fail for each constant beyond 32 bits, unless only slices read it as a bound."""
     problems = []
     for constant in checked.constants:
         if constant.tensor.data_type != onnx.TensorProto.INT64:

@@ -1,4 +1,4 @@
-"""Inputs and outputs: no name twice, no input unused, no output that nothing computes."""
+"""Inputs and outputs: no name twice, no input unused."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from enginewright.graph_check.model import nodes
 
 
 def check_names(graph: onnx.GraphProto, where: str) -> Findings:
+    """Fail for names that occur twice and inputs that nothing reads; warn of shape-only inputs."""
     problems: list[Problem] = []
     for kind, names in (
         ("input", [value.name for value in graph.input]),

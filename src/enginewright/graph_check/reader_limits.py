@@ -21,6 +21,7 @@ class Reader:
 
 
 def check_reader_limits(model: onnx.ModelProto, where: str, reader: Reader) -> Findings:
+    """Fail for each version number that the reader does not take, or that is absent."""
     problems = []
     if model.ir_version > reader.ir_max:
         problems.append(

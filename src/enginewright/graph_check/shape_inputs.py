@@ -24,6 +24,7 @@ _PASSES_VALUES_ON = (
 
 
 def check_shape_inputs(checked: CheckedModel) -> Findings:
+    """Warn of each input whose values, and not only its shape, decide the shape of a result."""
     initializers = {tensor.name for tensor in checked.model.graph.initializer}
     return Findings(
         warnings=tuple(

@@ -101,6 +101,7 @@ def export(
 
 
 def check_lengths(spec: ExportSpec, limit: int | None) -> None:
+    """Raise `InputError` where a fixed sequence is longer than `limit` tokens; None is no limit."""
     length = spec.static_axes.get("sequence")
     if length is not None and limit is not None and length > limit:
         raise InputError(

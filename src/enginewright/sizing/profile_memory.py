@@ -46,6 +46,7 @@ class ProfileMemory:
 def decoder_memory(
     config: DecoderConfig, dtype: str, shape: ProfileShape, *, with_past: bool, last_logits: bool
 ) -> ProfileMemory:
+    """Bytes for a decoder whose weights and activations are `dtype`, a key of `DTYPE_BYTES`."""
     element, tokens = DTYPE_BYTES[dtype], shape.tokens
     heads = config.num_attention_heads + 2 * config.num_key_value_heads
     attention = tokens * element * (2 * config.hidden_size + heads * config.head_dim)
@@ -70,6 +71,7 @@ def decoder_memory(
 
 
 def encoder_memory(config: EncoderConfig, dtype: str, shape: ProfileShape) -> ProfileMemory:
+    """The same for an encoder, which has no cache."""
     element, tokens = DTYPE_BYTES[dtype], shape.tokens
     attention = tokens * element * 5 * config.hidden_size
     scores = shape.batch * config.num_attention_heads * shape.sequence * shape.sequence

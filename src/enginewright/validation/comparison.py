@@ -85,6 +85,7 @@ class Comparison:
         self.loss += float(negative_log_likelihood(candidate[finite], targets).sum())
 
     def merge(self, other: Comparison, *, with_predictions: bool = True) -> None:
+        """Add the rows of `other`; its predictions, which make the perplexity, only on request."""
         predictions = ("predictions", "reference_loss", "loss") if with_predictions else ()
         for name in (
             "rows", "finite_rows", "cosine_sum", "top1_matches", "nan_count", "inf_count",
