@@ -50,7 +50,7 @@ class ExportSpec:
                         "parameters `dynamic_axes` and `static_axes`",
                         "1",
                         str(given),
-                        f'add "{name}" to `dynamic_axes`, or give its size in `static_axes`',
+                        f'add "{name}" to `dynamic_axes`',
                     )
                 )
         for name, size in self.static_axes.items():
