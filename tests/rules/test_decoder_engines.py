@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any, Optional
 
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants.engine.target import Target
+from pants.engine.target import InvalidTargetException, Target
 from pants_enginewright.targets.engines import OnnxruntimeEngineTarget
 from pants_enginewright.targets.models import QuantizedModelTarget
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.build_file import problems_of
-from pants_enginewright.util_rules.checkpoint import Checkpoint
+from pants_enginewright.util_rules.checkpoint import (
+    Checkpoint,
+    CheckpointFilesRequest,
+    raise_if_missing,
+)
+from pants_enginewright.util_rules.engine import plan_inputs
 from pants_enginewright.util_rules.files import File, Files
+from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
 from pants_enginewright.util_rules.onnx_model import OnnxModel
 from pants_enginewright.util_rules.onnxruntime_engine import plan_files, plan_onnxruntime_build
 from pants_enginewright.util_rules.quantized_model import plan_scheme
@@ -23,6 +30,7 @@ from pants_enginewright.util_rules.size_estimate import (
     describe_sizes,
     plan_estimate,
 )
+from pants_enginewright.util_rules.tool_environment import ToolEnvironment
 
 HERE = Address("here", target_name="it")
 CONFIG = Files(Digest("1" * 64, 10), (File("config.json", "a" * 64, 100),))
@@ -158,3 +166,62 @@ def test_files_of_a_package_for_onnxruntime() -> None:
         "tokenizer.json": "d",
         "model.onnx": "f",
     }
+
+
+def test_the_check_of_a_graph_gets_no_weights() -> None:
+    tensors = {
+        "inputs": [{"name": "input_ids", "shape": ["batch", "sequence"]}],
+        "outputs": [{"name": "logits", "shape": ["batch", 1, 256]}],
+    }
+    exported = dataclasses.replace(model(), export=result("export_direct", tensors))
+    planned = plan_graph_check(exported, {"product": "rtx", "ir_max": 11})
+    assert [file.path for item in planned.inputs for file in item.files] == ["model.onnx"]
+    assert json.loads(planned.parameters) == {
+        "dynamic_axes": {
+            "input_ids": {"0": "batch", "1": "sequence"},
+            "logits": {"0": "batch"},
+        },
+        "dtype": "float16",
+        "reader": {"product": "rtx", "ir_max": 11},
+    }
+    assert json.loads(plan_graph_check(exported).parameters)["reader"] is None
+
+
+def test_the_check_of_the_weights_gets_all_of_the_model() -> None:
+    planned = plan_weights_check(model())
+    assert {item.role: [file.path for file in item.files] for item in planned.inputs} == {
+        "model": ["model.onnx"],
+        "data": ["model.safetensors"],
+    }
+    assert {item.folder for item in planned.inputs} == {"model"}
+    assert json.loads(planned.parameters) == {"dtype": "float16"}
+
+
+def test_a_package_names_every_input_of_its_build() -> None:
+    exporter = ToolEnvironment(HERE, "3.11.7", Files(entries=(File("onnx.whl", "5" * 64, 5),)))
+    builder = ToolEnvironment(HERE, "3.11.7", Files(entries=(File("rtx.whl", "6" * 64, 6),)))
+    toolchain = ("toolchain", HERE, File("rtx.toml", "7" * 64, 7))
+    rows = plan_inputs(model(), exporter, builder, [toolchain])
+    assert [(row["role"], row["path"], row["sha256"][0], row["size"]) for row in rows] == [
+        ("config", "config.json", "a", 100),
+        ("weights", "model.safetensors", "c", 300),
+        ("tokenizer", "tokenizer/tokenizer.json", "d", 400),
+        ("onnx", "model.onnx", "b", 200),
+        ("onnx", "model.safetensors", "c", 300),
+        ("toolchain", "rtx.toml", "7", 7),
+        ("exporter", "onnx.whl", "5", 5),
+        ("builder", "rtx.whl", "6", 6),
+    ]
+    assert {row["address"] for row in rows} == {"here:it"}
+
+
+def test_files_of_a_checkpoint_that_are_not_there_are_all_named() -> None:
+    names = ("config.json", "a.safetensors", "b.safetensors")
+    request = CheckpointFilesRequest(HERE, names, None, "", ())
+    with pytest.raises(InvalidTargetException) as caught:
+        raise_if_missing(request, CONFIG)
+    assert str(caught.value) == (
+        "`model_checkpoint` target here:it names files that are not in here: "
+        "a.safetensors, b.safetensors"
+    )
+    raise_if_missing(dataclasses.replace(request, names=names[:1]), CONFIG)

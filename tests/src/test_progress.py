@@ -42,6 +42,14 @@ def test_a_file_that_cannot_be_written_is_no_failure(
     monkeypatch.setattr(progress.os, "open", _refuse)
     (sandbox / ".progress").mkdir()
     progress.report("Building", "graph 1/2")
+    assert progress.descriptor() == -1
+
+
+def test_a_full_disk_is_no_failure(sandbox: Path) -> None:
+    (sandbox / ".progress").mkdir()
+    (sandbox / ".progress/step").symlink_to("/dev/full")
+    assert progress.descriptor() >= 0
+    progress.report("Building", "graph 1/2")
 
 
 def _refuse(*arguments: object) -> int:
