@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pants.engine.addresses import Address
+from pants.engine.fs import Digest
 from pants_enginewright.util_rules.checkpoint import CheckpointFilesRequest, describe_missing
+from pants_enginewright.util_rules.files import File, Files
 
 HERE = Address("models/mine", target_name="checkpoint")
 
 
 def request(*targets: str) -> CheckpointFilesRequest:
     return CheckpointFilesRequest(HERE, ("model.safetensors",), None, "", targets)
+
+
+def test_all_files_that_are_not_there() -> None:
+    names = ("config.json", "a.safetensors", "b.safetensors")
+    config = Files(Digest("1" * 64, 10), (File("config.json", "a" * 64, 100),))
+    wanted = CheckpointFilesRequest(HERE, names, None, "", ())
+    assert wanted.missing(config) == ["a.safetensors", "b.safetensors"]
+    assert CheckpointFilesRequest(HERE, names[:1], None, "", ()).missing(config) == []
 
 
 def test_what_is_there_is_listed() -> None:

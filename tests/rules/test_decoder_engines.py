@@ -9,16 +9,12 @@ from typing import Any, Optional
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants.engine.target import InvalidTargetException, Target
+from pants.engine.target import Target
 from pants_enginewright.targets.engines import OnnxruntimeEngineTarget
 from pants_enginewright.targets.models import QuantizedModelTarget
 from pants_enginewright.util_rules.action import ActionRequest, ActionResult
 from pants_enginewright.util_rules.build_file import problems_of
-from pants_enginewright.util_rules.checkpoint import (
-    Checkpoint,
-    CheckpointFilesRequest,
-    raise_if_missing,
-)
+from pants_enginewright.util_rules.checkpoint import Checkpoint
 from pants_enginewright.util_rules.engine import plan_inputs
 from pants_enginewright.util_rules.files import File, Files
 from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
@@ -213,15 +209,3 @@ def test_a_package_names_every_input_of_its_build() -> None:
         ("builder", "rtx.whl", "6", 6),
     ]
     assert {row["address"] for row in rows} == {"here:it"}
-
-
-def test_files_of_a_checkpoint_that_are_not_there_are_all_named() -> None:
-    names = ("config.json", "a.safetensors", "b.safetensors")
-    request = CheckpointFilesRequest(HERE, names, None, "", ())
-    with pytest.raises(InvalidTargetException) as caught:
-        raise_if_missing(request, CONFIG)
-    assert str(caught.value) == (
-        "`model_checkpoint` target here:it names files that are not in here: "
-        "a.safetensors, b.safetensors"
-    )
-    raise_if_missing(dataclasses.replace(request, names=names[:1]), CONFIG)

@@ -71,6 +71,10 @@ class CheckpointFilesRequest:
     folder: str
     targets: Tuple[str, ...]
 
+    def missing(self, files: Files) -> List[str]:
+        """All names that are not among `files`."""
+        return [name for name in self.names if name not in files.by_path()]
+
 
 @dataclass(frozen=True)
 class CheckpointFiles:
@@ -187,7 +191,7 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
     target = found.target
     wanted = _request(target)
     collected = await Get(CheckpointFiles, CheckpointFilesRequest, wanted)
-    missing = [name for name in wanted.names if name not in collected.files.by_path()]
+    missing = wanted.missing(collected.files)
     if missing:
         globs = [os.path.join(target.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
         there = await Get(Paths, PathGlobs(globs))
