@@ -131,13 +131,13 @@ def find_python() -> Path:
     home = Path(os.environ.get("HOME", "/nonexistent"))
     pyenv = Path(os.environ.get("PYENV_ROOT", home / ".pyenv"))
     candidates = [
-        Path(os.environ.get("ENGINEWRIGHT_PANTS_PYTHON", "/nonexistent")),
+        Path(os.environ.get("ENGINEWRIGHT_PANTS_PYTHON", "/nonexistent/python")),
         *pyenv.glob("versions/3.9.*/bin/python3.9"),
         *home.glob(".local/share/uv/python/cpython-3.9*/bin/python3.9"),
         *(Path(folder) / "python3.9" for folder in PATH.split(":") if "shims" not in folder),
     ]
     for candidate in candidates:
-        if candidate.exists():
+        if candidate.is_file():
             return candidate.resolve()
     pytest.fail("these tests need a CPython 3.9; see launcher/missing_python.txt")
 
