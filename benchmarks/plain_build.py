@@ -49,7 +49,7 @@ def export_model(checkpoint: Path, model_path: Path) -> None:
     document = canonical_json.read_object(config_path)
     config = parse_config(document, str(config_path))
     model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
-    graph = export(task_module(model, config, SPEC.task), config, SPEC)
+    graph = export(task_module(model, config), config, SPEC)
     clean(graph)
     write_model(graph, model_path)
 
