@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from pants.engine.engine_aware import EngineAwareParameter
@@ -129,6 +129,11 @@ class ActionResult:
     metadata: ProcessResultMetadata
     repeated: Optional[str] = None
     """sha256 of the tree of what it put out when it ran once more, to compare."""
+    warnings: Tuple[str, ...] = field(init=False)
+    """What the step warns of; read once, since the record of every run asks for it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warnings", tuple(self.parsed().get("warnings", ())))
 
     def parsed(self) -> Dict[str, Any]:
         result: Dict[str, Any] = json.loads(self.result)

@@ -69,7 +69,6 @@ def raise_if_not_deterministic(steps: Iterable[ActionResult]) -> None:
 def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
     """A step in the record; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
     metadata = result.metadata
-    warnings = tuple(result.parsed().get("warnings", ()))
     return FrozenDict(
         action=result.action,
         address=result.address,
@@ -80,7 +79,7 @@ def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
         bytes=sum(file.size for file in result.files.entries),
         outputs=result.files.digest.fingerprint,
         **({} if result.repeated is None else {"repeated": result.repeated}),
-        **({"warnings": warnings} if warnings else {}),
+        **({"warnings": result.warnings} if result.warnings else {}),
     )
 
 
