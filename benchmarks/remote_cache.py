@@ -27,7 +27,6 @@ import os
 import shutil
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -37,6 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from commands import run
 from full_size import MODEL_BUILD, engine_build, write_checkpoint
 from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
 
@@ -75,29 +75,13 @@ class Machine:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str) -> float:
-        environment = {
-            **os.environ,
+        variables = {
             "PANTS_CONFIG_FILES": "pants.ci.toml",
             "PANTS_REMOTE_STORE_ADDRESS": self.server,
             **own_store(self.folder),
             **self.options,
         }
-        log = self.folder / "log"
-        with log.open("wb") as stream:
-            begin = time.monotonic()
-            done = subprocess.run(
-                ["./pants", *arguments],
-                cwd=self.root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-                check=False,
-            )
-            seconds = time.monotonic() - begin
-        if done.returncode:
-            sys.exit(f"./pants {' '.join(arguments)} failed:\n{log.read_text()[-4000:]}")
-        return seconds
+        return run(self.root, "./pants", *arguments, variables=variables).seconds
 
     def package(self, *names: str) -> tuple[float, list[dict[str, Any]]]:
         """Seconds, and the steps; there is no dist/ before."""
