@@ -34,10 +34,10 @@ import torch
 import torch.nn.functional as functional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-from enginewright.kernels import operators
-from enginewright.kernels.device import Device, LoadedKernels
-from enginewright.kernels.launch import Launch
-from enginewright.kernels.package import KernelPackage
+from enginewright.kernels.launch import operators
+from enginewright.kernels.launch.device import Device, LoadedKernels
+from enginewright.kernels.launch.launch import Launch
+from enginewright.kernels.launch.package import KernelPackage
 
 WARM_UP = 5
 REPEATS = 30

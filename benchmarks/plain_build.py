@@ -17,18 +17,18 @@ from typing import Any
 from enginewright import canonical_json
 from enginewright.actions.check_graph import Parameters, run_checks
 from enginewright.checkpoint.config import parse_config
-from enginewright.engine.builder import build
-from enginewright.engine.options import BuildRequest
+from enginewright.checks.external_data import external_tensors
+from enginewright.checks.findings import Findings
+from enginewright.checks.weight_values import check_weight_values
 from enginewright.errors import raise_if_any
-from enginewright.graph_check.external_data import external_tensors
-from enginewright.graph_check.findings import Findings
-from enginewright.graph_check.model import read_model
-from enginewright.graph_check.weight_values import check_weight_values
-from enginewright.onnx_torch.clean import clean
-from enginewright.onnx_torch.export import export, task_module
-from enginewright.onnx_torch.load_model import load_model
-from enginewright.onnx_torch.spec import ExportSpec
-from enginewright.onnx_torch.write_model import write_model
+from enginewright.exporters.torch.clean import clean
+from enginewright.exporters.torch.export import export, task_module
+from enginewright.exporters.torch.load_model import load_model
+from enginewright.exporters.torch.spec import ExportSpec
+from enginewright.exporters.torch.write_model import write_model
+from enginewright.onnx_model.reader import read_model
+from enginewright.products.tensorrt.builder import build
+from enginewright.products.tensorrt.options import BuildRequest
 
 # As models/qwen3/BUILD and engines/BUILD say.
 SPEC = ExportSpec(

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from full_size import DECODE, PREFILL, TOOLCHAIN, Way
 
-from enginewright.engine.products import TENSORRT_RTX
 from enginewright.hashing import FileDigest
+from enginewright.products.tensorrt.products import TENSORRT_RTX
 
 
 def pins() -> dict[str, object]:

@@ -12,19 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.build_record.comparison import compare, read_record
-from enginewright.build_record.comparison import render as render_comparison
-from enginewright.capacity import report as size_report
-from enginewright.capacity.gpu import gpu_memory
-from enginewright.capacity.kv_cache import DTYPE_BYTES
-from enginewright.capacity.model_shape import read_model_shape
-from enginewright.capacity.plan import GIB, RUNTIMES, SizeRequest, plan
-from enginewright.capacity.weights import read_weights
+from enginewright.commands.pinning.pin import pin
+from enginewright.commands.pinning.pin_request import HUGGING_FACE, PinRequest
+from enginewright.commands.record_comparison import compare, read_record
+from enginewright.commands.record_comparison import render as render_comparison
+from enginewright.commands.store_verification import default_store, verify_store
 from enginewright.compatibility.question import Question, answer
 from enginewright.compatibility.tables import TABLES, row, table
 from enginewright.doctor import report as doctor_report
 from enginewright.doctor.engine_facts import read_engine
 from enginewright.doctor.finding import Diagnosis, diagnose
+from enginewright.doctor.host_fit import host_device, host_problems, host_request
 from enginewright.doctor.messages import explain, read_log
 from enginewright.doctor.tensorrt_llm import engine_config_findings, is_tensorrt_llm_engine
 from enginewright.doctor.walk import examine, lost_inside
@@ -37,16 +35,18 @@ from enginewright.host.fact import to_json
 from enginewright.host.model import Host
 from enginewright.host.probe import probe
 from enginewright.host.sources import LiveSource
-from enginewright.pinning.pin import pin
-from enginewright.pinning.pin_request import HUGGING_FACE, PinRequest
-from enginewright.store.verification import default_store, verify_store
-from enginewright.toolchain_lock.host_fit import host_device, host_problems, host_request
-from enginewright.toolchain_lock.lock_file import read_lock_file, selected
-from enginewright.toolchain_lock.marker import LINUX_X86_64
-from enginewright.toolchain_lock.request import read_request
-from enginewright.toolchain_lock.resolve import LockFacts, resolve
-from enginewright.toolchain_lock.toolchain import read_toolchain
-from enginewright.toolchain_lock.wheel import (
+from enginewright.memory import report as size_report
+from enginewright.memory.gpu import gpu_memory
+from enginewright.memory.kv_cache import DTYPE_BYTES
+from enginewright.memory.model_shape import read_model_shape
+from enginewright.memory.server_plan import GIB, RUNTIMES, SizeRequest, plan
+from enginewright.memory.weights import read_weights
+from enginewright.toolchains.lock_file import read_lock_file, selected
+from enginewright.toolchains.marker import LINUX_X86_64
+from enginewright.toolchains.request import read_request
+from enginewright.toolchains.resolve import LockFacts, resolve
+from enginewright.toolchains.toolchain import read_toolchain
+from enginewright.toolchains.wheel import (
     libraries_in,
     uncovered_requirements,
     unlocked_wheel,

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enginewright.cuda.extension import ExtensionCompiler
-from enginewright.cuda.host_compiler import HostCompiler
+from enginewright.kernels.compile.extension import ExtensionCompiler
+from enginewright.kernels.compile.host_compiler import HostCompiler
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDER = "ENGINEWRIGHT_HOST_KERNELS"

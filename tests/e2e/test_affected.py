@@ -29,10 +29,13 @@ CHANGES = [
     ("lockfiles/validate.txt", TEST),
     ("lockfiles/minilm.txt", []),
     # The library.
-    ("src/enginewright/actions/protocol.py", ALL),
-    ("src/enginewright/engine/builder.py", ALL),
-    ("src/enginewright/onnx_torch/export.py", ["engines:tiny", "engines:tiny_accuracy"]),
-    ("src/enginewright/onnx_direct/decoder_graph.py", ["engines:other", "engines:tiny_cached"]),
+    ("src/enginewright/step.py", ALL),
+    ("src/enginewright/products/tensorrt/builder.py", ALL),
+    ("src/enginewright/exporters/torch/export.py", ["engines:tiny", "engines:tiny_accuracy"]),
+    (
+        "src/enginewright/exporters/direct/decoder_graph.py",
+        ["engines:other", "engines:tiny_cached"],
+    ),
     ("src/enginewright/validation/judgement.py", TEST),
     ("src/enginewright/validation/reference_model.py", TEST),
     ("src/enginewright/doctor/report.py", []),

@@ -329,8 +329,8 @@ def test_another_version_than_the_toolchain_says_is_refused(
 
 
 def test_a_new_library_module_runs_nothing(workspace: Workspace, first: Run) -> None:
-    with workspace.changed("src/enginewright/engine/unused.py"):
-        (workspace.root / "src/enginewright/engine/unused.py").write_text('"""Unused."""\n')
+    with workspace.changed("src/enginewright/engines/unused.py"):
+        (workspace.root / "src/enginewright/engines/unused.py").write_text('"""Unused."""\n')
         assert_nothing_ran(workspace.build(), first)
 
 

@@ -13,7 +13,7 @@ import pytest
 from workspace import Run, Workspace
 
 TARGETS = ["engines:tiny", "engines:tiny_accuracy", "engines:tiny_cached"]
-PROTOCOL = "src/enginewright/actions/protocol.py"
+PROTOCOL = "src/enginewright/step.py"
 """Every step imports it, so that an edit of it changes the key of each."""
 # Where Pants runs as root, steps give up one capability, and need those of root for that.
 AS_ROOT = ("--cap-add", "ALL") if os.geteuid() == 0 else ()

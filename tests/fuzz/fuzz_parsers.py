@@ -22,7 +22,6 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["enginewright"]):
-    from enginewright.capacity.model_shape import model_shape
     from enginewright.checkpoint.safetensors_header import parse_header, read_header
     from enginewright.doctor.elf import ElfError, parse_elf
     from enginewright.doctor.engine_facts import engine_facts
@@ -34,11 +33,12 @@ with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.host.fact import to_json
     from enginewright.host.ld_cache import MAGIC, parse
     from enginewright.host.probe import probe
-    from enginewright.toolchain_lock.lock_file import parse_lock_file, selected
-    from enginewright.toolchain_lock.marker import LINUX_X86_64, holds
-    from enginewright.toolchain_lock.request import parse_request
-    from enginewright.toolchain_lock.toolchain import parse_toolchain
-    from enginewright.toolchain_lock.wheel import libraries_in
+    from enginewright.memory.model_shape import model_shape
+    from enginewright.toolchains.lock_file import parse_lock_file, selected
+    from enginewright.toolchains.marker import LINUX_X86_64, holds
+    from enginewright.toolchains.request import parse_request
+    from enginewright.toolchains.toolchain import parse_toolchain
+    from enginewright.toolchains.wheel import libraries_in
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
 INDEX = {

@@ -18,10 +18,10 @@ import numpy as np
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "src"))
-from enginewright.kernels import operators  # noqa: E402
-from enginewright.kernels.device import Device, LoadedKernels  # noqa: E402
-from enginewright.kernels.launch import Launch  # noqa: E402
-from enginewright.kernels.package import KernelPackage  # noqa: E402
+from enginewright.kernels.launch import operators  # noqa: E402
+from enginewright.kernels.launch.device import Device, LoadedKernels  # noqa: E402
+from enginewright.kernels.launch.launch import Launch  # noqa: E402
+from enginewright.kernels.launch.package import KernelPackage  # noqa: E402
 
 HALVES = ("float16", "bfloat16")
 

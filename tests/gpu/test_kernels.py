@@ -14,9 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the reference needs torch")
 from enginewright.errors import InputError  # noqa: E402
-from enginewright.kernels import operators  # noqa: E402
-from enginewright.kernels.device import Device  # noqa: E402
-from enginewright.kernels.package import KernelPackage  # noqa: E402
+from enginewright.kernels.launch import operators  # noqa: E402
+from enginewright.kernels.launch.device import Device  # noqa: E402
+from enginewright.kernels.launch.package import KernelPackage  # noqa: E402
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("ENGINEWRIGHT_KERNELS", CHECKOUT / "dist/csrc"))

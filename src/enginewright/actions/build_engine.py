@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.engine import deterministic_process
-from enginewright.engine.builder import build
-from enginewright.engine.options import BuildRequest
-from enginewright.onnx_files import find_model
+from enginewright.onnx_model.files import find_model
+from enginewright.products.tensorrt import deterministic_process
+from enginewright.products.tensorrt.builder import build
+from enginewright.products.tensorrt.options import BuildRequest
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.onnx_files import find_model
-from enginewright.onnxruntime_engine.optimize import optimize, to_json
-from enginewright.onnxruntime_engine.options import OnnxRuntimeOptions
+from enginewright.onnx_model.files import find_model
+from enginewright.products.onnxruntime.optimize import optimize, to_json
+from enginewright.products.onnxruntime.options import OnnxRuntimeOptions
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

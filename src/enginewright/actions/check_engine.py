@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.engine.manifest import Manifest
-from enginewright.engine.package_check import check
+from enginewright.engines.manifest import Manifest
+from enginewright.engines.package_check import check
 from enginewright.errors import raise_if_any
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001

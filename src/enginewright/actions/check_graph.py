@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.checks.attribute_size import check_attribute_size
+from enginewright.checks.constant_range import check_constant_range
+from enginewright.checks.dynamic_axes import AxesByTensor, AxisNames, check_dynamic_axes
+from enginewright.checks.external_data import check_external_data
+from enginewright.checks.findings import Findings
+from enginewright.checks.half_norms import check_half_norms
+from enginewright.checks.int64_constants import check_int64_constants
+from enginewright.checks.names import check_names
+from enginewright.checks.reader_limits import Reader, check_reader_limits
+from enginewright.checks.shape_inputs import check_shape_inputs
+from enginewright.checks.structure import check_shapes, check_structure
+from enginewright.checks.weight_dtype import DTYPES, check_weight_dtype
 from enginewright.errors import Problem, raise_if_any
-from enginewright.graph_check.attribute_size import check_attribute_size
-from enginewright.graph_check.constant_range import check_constant_range
-from enginewright.graph_check.dynamic_axes import AxesByTensor, AxisNames, check_dynamic_axes
-from enginewright.graph_check.external_data import check_external_data
-from enginewright.graph_check.findings import Findings
-from enginewright.graph_check.half_norms import check_half_norms
-from enginewright.graph_check.int64_constants import check_int64_constants
-from enginewright.graph_check.model import CheckedModel, read_model
-from enginewright.graph_check.names import check_names
-from enginewright.graph_check.reader_limits import Reader, check_reader_limits
-from enginewright.graph_check.shape_inputs import check_shape_inputs
-from enginewright.graph_check.structure import check_shapes, check_structure
-from enginewright.graph_check.weight_dtype import DTYPES, check_weight_dtype
+from enginewright.onnx_model.reader import CheckedModel, read_model
+from enginewright.step import ActionRequest, Result, main
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
+from enginewright.checks.external_data import check_external_data, external_tensors
+from enginewright.checks.weight_values import check_weight_values
 from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.graph_check.external_data import check_external_data, external_tensors
-from enginewright.graph_check.model import read_model
-from enginewright.graph_check.weight_values import check_weight_values
+from enginewright.onnx_model.reader import read_model
+from enginewright.step import ActionRequest, Result, main
 
 DTYPES = ("bfloat16", "float16", "float32")
 

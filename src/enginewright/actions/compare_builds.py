@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.engine.plan_comparison import compare
+from enginewright.engines.plan_comparison import compare
 from enginewright.errors import raise_if_any
 from enginewright.hashing import FileDigest
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001

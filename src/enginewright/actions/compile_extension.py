@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.cuda.extension import SANITIZERS, ExtensionCompiler
-from enginewright.cuda.host_compiler import HostCompiler
-from enginewright.cuda.sources import SourceSet
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
+from enginewright.kernels.compile.extension import SANITIZERS, ExtensionCompiler
+from enginewright.kernels.compile.host_compiler import HostCompiler
+from enginewright.kernels.compile.sources import SourceSet
 from enginewright.progress import report
+from enginewright.step import ActionRequest, Result, main
 
 
 @dataclass(frozen=True)

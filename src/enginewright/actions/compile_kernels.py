@@ -16,17 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.cuda import descriptor
-from enginewright.cuda.compiler import Compiler
-from enginewright.cuda.descriptor import CompiledSource
-from enginewright.cuda.host_compiler import HostCompiler
-from enginewright.cuda.resources import ResourceBounds
-from enginewright.cuda.sources import SourceSet
-from enginewright.cuda.toolkit import find_toolkit
-from enginewright.cuda.toolkit_table import ToolkitRelease, compute_capability_key, toolkit_release
 from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.kernels.compile import descriptor
+from enginewright.kernels.compile.compiler import Compiler
+from enginewright.kernels.compile.descriptor import CompiledSource
+from enginewright.kernels.compile.host_compiler import HostCompiler
+from enginewright.kernels.compile.resources import ResourceBounds
+from enginewright.kernels.compile.sources import SourceSet
+from enginewright.kernels.compile.toolkit import find_toolkit
+from enginewright.kernels.compile.toolkit_table import (
+    ToolkitRelease,
+    compute_capability_key,
+    toolkit_release,
+)
 from enginewright.progress import report
+from enginewright.step import ActionRequest, Result, main
 
 # What the outputs depend on is said by parameters; these would reach around them.
 _REFUSED_FLAGS = frozenset(

@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, InputFile, Result, main
 from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.onnx_direct.element_type import element_type
-from enginewright.onnx_direct.weight_conversion import convert_file
-from enginewright.onnx_direct.weight_layout import converted_layout, read_layout
+from enginewright.exporters.direct.weight_conversion import convert_file
+from enginewright.exporters.direct.weight_layout import converted_layout, read_layout
+from enginewright.onnx_model.element_type import element_type
 from enginewright.progress import report
+from enginewright.step import ActionRequest, InputFile, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.checkpoint.config import read_config
-from enginewright.sizing.size_estimate import SizeRequest, estimate
+from enginewright.memory.size_estimate import SizeRequest, estimate
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import Problem, raise_if_any
-from enginewright.onnx_direct.decoder_architecture import choose_weights, read_architecture
-from enginewright.onnx_direct.decoder_graph import GraphOptions, decoder_model
-from enginewright.onnx_direct.element_type import ELEMENT_TYPES, ElementType, element_type
-from enginewright.onnx_direct.weight_layout import (
+from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
+from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
+from enginewright.exporters.direct.weight_layout import (
     ExternalTensor,
     converted_layout,
     is_floating,
     read_layout,
 )
-from enginewright.onnx_torch.interface import describe_interface
+from enginewright.onnx_model.element_type import ELEMENT_TYPES, ElementType, element_type
+from enginewright.onnx_model.interface import describe_interface
+from enginewright.step import ActionRequest, Result, main
 
 TASKS = ("text-generation", "text-generation-with-past")
 OPSETS = (23,)

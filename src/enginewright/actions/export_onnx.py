@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.checkpoint.config import Config, OtherConfig, parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
-from enginewright.onnx_torch.clean import clean
-from enginewright.onnx_torch.export import check_task, export, task_module
-from enginewright.onnx_torch.interface import check_axes, describe_interface
-from enginewright.onnx_torch.load_model import check_support, load_model
-from enginewright.onnx_torch.spec import ExportSpec
-from enginewright.onnx_torch.write_model import write_model
+from enginewright.exporters.torch.clean import clean
+from enginewright.exporters.torch.export import check_task, export, task_module
+from enginewright.exporters.torch.load_model import check_support, load_model
+from enginewright.exporters.torch.spec import ExportSpec
+from enginewright.exporters.torch.write_model import write_model
+from enginewright.onnx_model.interface import check_axes, describe_interface
 from enginewright.progress import report
+from enginewright.step import ActionRequest, Result, main
 
 STEP = "export_onnx"
 

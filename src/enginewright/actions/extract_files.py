@@ -11,8 +11,8 @@ import shutil
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import Problem, raise_if_any
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.step import ActionRequest, Result, main
 from enginewright.validation.judgement import Thresholds, judge
 from enginewright.validation.report import render
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import raise_if_any
-from enginewright.toolchain_lock.lock_file import read_lock_file, selected
-from enginewright.toolchain_lock.marker import LINUX_X86_64
-from enginewright.toolchain_lock.request import read_request
-from enginewright.toolchain_lock.resolve import LockFacts, resolve
-from enginewright.toolchain_lock.wheel import (
+from enginewright.step import ActionRequest, Result, main
+from enginewright.toolchains.lock_file import read_lock_file, selected
+from enginewright.toolchains.marker import LINUX_X86_64
+from enginewright.toolchains.request import read_request
+from enginewright.toolchains.resolve import LockFacts, resolve
+from enginewright.toolchains.wheel import (
     libraries_in,
     uncovered_requirements,
     unlocked_wheel,

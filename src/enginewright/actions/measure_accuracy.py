@@ -15,8 +15,8 @@ import torch
 import transformers
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.onnx_files import find_model
+from enginewright.onnx_model.files import find_model
+from enginewright.step import ActionRequest, Result, main
 from enginewright.validation import held_out_text, language_model, sentence_embedding
 from enginewright.validation.measurement_request import FEATURE_EXTRACTION, MeasurementRequest
 from enginewright.validation.onnx_model import PROVIDER, OnnxModel

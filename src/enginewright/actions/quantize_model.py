@@ -15,13 +15,13 @@ from typing import Any
 
 import onnx
 
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import InputError, Problem
-from enginewright.onnx_files import find_model
+from enginewright.onnx_model.files import find_model
+from enginewright.onnx_model.weights import ModelWeights
+from enginewright.passes.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
+from enginewright.passes.quantization.scheme import GROUP_SIZES, Scheme
 from enginewright.progress import report
-from enginewright.quantization.model_weights import ModelWeights
-from enginewright.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
-from enginewright.quantization.scheme import GROUP_SIZES, Scheme
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

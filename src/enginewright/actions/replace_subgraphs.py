@@ -12,13 +12,13 @@ from pathlib import Path
 
 import onnx
 
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.errors import InputError, Problem
-from enginewright.external_tensors import is_external
-from enginewright.onnx_files import find_model
-from enginewright.plugins.operator import DOMAIN, DOMAIN_VERSION
-from enginewright.plugins.replace import replace_subgraphs
+from enginewright.onnx_model.external_tensors import is_external
+from enginewright.onnx_model.files import find_model
+from enginewright.passes.operators.operator import DOMAIN, DOMAIN_VERSION
+from enginewright.passes.replace import replace_subgraphs
 from enginewright.progress import report
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
 from enginewright.checkpoint.config import OtherConfig, parse_config
 from enginewright.checkpoint.descriptor import describe
 from enginewright.checkpoint.length_limit import length_limit
@@ -19,6 +18,7 @@ from enginewright.checkpoint.normalise import normalise
 from enginewright.checkpoint.tokenizer import tokenizer_problems, vocabulary_warnings
 from enginewright.checkpoint.verify import verify_weights
 from enginewright.errors import InputError, raise_if_any
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

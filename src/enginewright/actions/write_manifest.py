@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.engine.package_readme import render
-from enginewright.engine.packaging import describe
+from enginewright.engines.package_readme import render
+from enginewright.engines.packaging import describe
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, main
-from enginewright.onnxruntime_engine.manifest import describe
-from enginewright.onnxruntime_engine.package_readme import render
+from enginewright.products.onnxruntime.manifest import describe
+from enginewright.products.onnxruntime.package_readme import render
+from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:

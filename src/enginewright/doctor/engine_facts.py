@@ -1,7 +1,7 @@
 """What the doctor needs from `engine.json`, read without trusting it.
 
 Every field is optional here: the doctor says what it can about a damaged package too. Writing and
-full checking belong to `enginewright.engine.manifest`.
+full checking belong to `enginewright.engines.manifest`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from enginewright.errors import InputError
 from enginewright.run.command import Command, run_command
-from enginewright.run.sampling import SamplingSettings
+from enginewright.tasks.text_generation.sampling import SamplingSettings
 
 
 def parser() -> argparse.ArgumentParser:

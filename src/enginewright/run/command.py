@@ -13,15 +13,19 @@ from typing import Any, TextIO
 from tokenizers import Tokenizer
 
 from enginewright import canonical_json
+from enginewright.engines.backend import Backend
+from enginewright.engines.package import EnginePackage, check_task, read_package
 from enginewright.errors import InputError, Problem
-from enginewright.run.backend import Backend
-from enginewright.run.cuda_device import check_device, find_device
-from enginewright.run.decoder import make_decoder
-from enginewright.run.embedding import embed
-from enginewright.run.engine_package import EnginePackage, check_task, read_package
-from enginewright.run.generation import GenerationSettings, check_prompts, generate
-from enginewright.run.sampling import SamplingSettings
-from enginewright.run.text_stream import TextStream
+from enginewright.products.tensorrt_rtx.cuda_device import check_device, find_device
+from enginewright.tasks.feature_extraction.embedding import embed
+from enginewright.tasks.text_generation.decoder import make_decoder
+from enginewright.tasks.text_generation.generation import (
+    GenerationSettings,
+    check_prompts,
+    generate,
+)
+from enginewright.tasks.text_generation.sampling import SamplingSettings
+from enginewright.tasks.text_generation.text_stream import TextStream
 
 GENERATION_TASKS = ("text-generation", "text-generation-with-past")
 
@@ -63,12 +67,12 @@ def run_command(command: Command, stream: TextIO | None) -> Report:
 def open_backend(package: EnginePackage, threads: int = 0) -> Backend:
     """Raises `InputError` before the engine is loaded when this host cannot run it."""
     if package.product == "onnxruntime":
-        from enginewright.run.onnxruntime_backend import OnnxRuntimeBackend
+        from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
 
         return OnnxRuntimeBackend(package, threads=threads)
     try:
         check_device(find_device(), package.compute_capabilities, package.engine)
-        from enginewright.run.tensorrt_rtx_backend import TensorRtRtxBackend
+        from enginewright.products.tensorrt_rtx.backend import TensorRtRtxBackend
     except ModuleNotFoundError as error:
         raise InputError(
             Problem(

@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
 from enginewright.errors import InputError, Problem
-from enginewright.validation.bfloat16_emulation import uses_bfloat16, write_without_bfloat16
+from enginewright.passes.bfloat16_emulation import uses_bfloat16, write_without_bfloat16
 from enginewright.validation.comparison import Array
 
 PROVIDER = "CPUExecutionProvider"

@@ -22,7 +22,7 @@ from enginewright.actions import (
     measure_accuracy,
     verify_checkpoint,
 )
-from enginewright.actions.protocol import Step, run_step
+from enginewright.step import Step, run_step
 
 WORDS = "the quick brown fox jumps over a lazy dog and then it sleeps in warm sun".split()  # noqa: SIM905
 TEXT = "\n".join(

@@ -11,8 +11,8 @@ import pytest
 from step_process import write_request
 
 from enginewright.actions import check_engine, compare_builds, write_manifest
-from enginewright.actions.protocol import Step, run_step
-from enginewright.engine.manifest import Manifest
+from enginewright.engines.manifest import Manifest
+from enginewright.step import Step, run_step
 
 PLAN = b"the bytes of a plan"
 BUILD: dict[str, Any] = {

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from enginewright.actions import extract_files
-from enginewright.actions.protocol import ActionRequest, InputFile
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.step import ActionRequest, InputFile
 
 
 def wheel(path: Path, **files: str) -> InputFile:

@@ -29,10 +29,10 @@ from enginewright.actions import (
     quantize_model,
     verify_checkpoint,
 )
-from enginewright.actions.protocol import ActionRequest, InputFile, Step
-from enginewright.engine import libraries
-from enginewright.engine.products import TENSORRT_RTX
 from enginewright.hashing import FileDigest
+from enginewright.products.tensorrt import libraries
+from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.step import ActionRequest, InputFile, Step
 
 OLDER = {
     "ATEN_CPU_CAPABILITY": "default",

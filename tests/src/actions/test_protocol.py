@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from enginewright import canonical_json
-from enginewright.actions.protocol import ActionRequest, Result, run_step
+from enginewright.step import ActionRequest, Result, run_step
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from enginewright.actions.protocol import ActionRequest, InputFile
 from enginewright.actions.verify_checkpoint import run
 from enginewright.checkpoint.config import parse_config
 from enginewright.checkpoint.families import expected_tensors
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.step import ActionRequest, InputFile
 
 Tensors = dict[str, tuple[str, tuple[int, ...]]]
 SIZES = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8}

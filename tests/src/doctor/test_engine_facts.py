@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enginewright.doctor.engine_facts import engine_facts
-from enginewright.engine.manifest import Manifest
-from enginewright.engine.optimization_profile import OptimizationProfile
-from enginewright.engine.tensor import EngineTensor
+from enginewright.engines.manifest import Manifest
+from enginewright.engines.optimization_profile import OptimizationProfile
+from enginewright.engines.tensor import EngineTensor
 from enginewright.hashing import FileDigest
 
 MANIFEST = {

@@ -1,1 +1,0 @@
-"""Records of builds: what each step did, and where its result came from."""

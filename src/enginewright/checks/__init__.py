@@ -1,0 +1,1 @@
+"""Checks of an ONNX model before a builder sees it."""

@@ -1,0 +1,38 @@
+"""The weights have the floating-point type that the model was made for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+
+import onnx
+
+from enginewright.checks.findings import Findings
+from enginewright.errors import Problem
+
+DTYPES = {
+    "bfloat16": int(onnx.TensorProto.BFLOAT16),
+    "float16": int(onnx.TensorProto.FLOAT16),
+    "float32": int(onnx.TensorProto.FLOAT),
+}
+
+
+def check_weight_dtype(graph: onnx.GraphProto, where: str, dtype: str) -> Findings:
+    """Most floating-point elements of the initializers must be of `dtype`, a key of `DTYPES`.
+
+    Some are others on purpose: norms and tables of positions that are computed in float32.
+    """
+    names = {number: name for name, number in DTYPES.items()}
+    elements: Counter[str] = Counter()
+    for tensor in graph.initializer:
+        if tensor.data_type in names:
+            elements[names[tensor.data_type]] += prod(tensor.dims)
+    if not elements:
+        return Findings()
+    actual = max(sorted(elements), key=lambda name: elements[name])
+    if actual == dtype:
+        return Findings()
+    counts = ", ".join(f"{name}: {count} elements" for name, count in sorted(elements.items()))
+    fix = "export with the dtype that is wanted"
+    what = "the weights have another dtype than the model was made for"
+    return Findings((Problem(what, where, dtype, counts, fix),))

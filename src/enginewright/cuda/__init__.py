@@ -1,1 +1,0 @@
-"""The CUDA compiler from locked wheels, and what it makes."""

@@ -1,0 +1,1 @@
+"""What an engine package is, whatever product built it."""

@@ -1,0 +1,1 @@
+"""Export by writing the graph of a known family, without weights in memory."""

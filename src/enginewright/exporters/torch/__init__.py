@@ -1,0 +1,1 @@
+"""Export by tracing with torch."""

@@ -1,1 +1,0 @@
-"""Checks of an ONNX graph that fail the build; one file a check."""

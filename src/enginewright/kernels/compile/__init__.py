@@ -1,0 +1,1 @@
+"""CUDA sources to cubins, with nvcc out of wheels."""

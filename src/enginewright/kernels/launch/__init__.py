@@ -1,0 +1,1 @@
+"""Packaged kernels on a device."""

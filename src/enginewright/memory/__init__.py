@@ -1,0 +1,1 @@
+"""Does it fit? Memory of engines and of servers."""

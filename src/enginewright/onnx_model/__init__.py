@@ -1,0 +1,1 @@
+"""An ONNX model in files: its graph, its tensors and where they lie."""

@@ -1,1 +1,0 @@
-"""ONNX graphs exported from PyTorch models."""

@@ -1,1 +1,0 @@
-"""Engines for ONNX Runtime: the ONNX model, optimized for one execution provider."""

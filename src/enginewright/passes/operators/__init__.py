@@ -1,0 +1,1 @@
+"""Operators of our own, and the subgraphs that they stand for."""

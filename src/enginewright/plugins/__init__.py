@@ -1,1 +1,0 @@
-"""Operators of our own ONNX domain, each with its meaning as a model-local function."""

@@ -1,0 +1,1 @@
+"""One folder a product that engines are built for."""

@@ -1,0 +1,129 @@
+"""Optimizes a model with ONNX Runtime and saves what it would have run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnxruntime  # type: ignore[import-untyped]
+
+from enginewright.errors import InputError, Problem
+from enginewright.hashing import FileDigest
+from enginewright.products.onnxruntime.options import (
+    ACCURACIES,
+    OPTIMIZATION_LEVELS,
+    PROVIDERS,
+    OnnxRuntimeOptions,
+)
+
+MODEL_NAME = "model.onnx"
+DATA_NAME = "model.onnx.data"
+EXTERNAL_FROM_BYTES = 1024
+
+_DTYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    "tensor(bool)": "bool",
+}
+
+
+@dataclass(frozen=True)
+class OptimizedModel:
+    version: str
+    """Of ONNX Runtime."""
+    files: dict[str, FileDigest]
+    tensors: tuple[dict[str, object], ...]
+    """Inputs, then outputs: name, mode, dtype, shape with names of dynamic axes."""
+
+
+def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> OptimizedModel:
+    """Write `model.onnx` and, for larger weights, `model.onnx.data` to `folder`.
+
+    Raises `InputError` when the provider is not in this ONNX Runtime, lacks a kernel that the
+    model needs, or when the model cannot be loaded.
+    """
+    provider = PROVIDERS[options.provider]
+    available = onnxruntime.get_available_providers()
+    if provider not in available:
+        raise InputError(
+            Problem(
+                "this ONNX Runtime does not have the provider",
+                "parameter `provider`",
+                ", ".join(available),
+                provider,
+            )
+        )
+    session = _session(model, _settings(folder, options), provider)
+    if session.get_providers()[0] != provider:
+        active = ", ".join(session.get_providers())
+        raise InputError(
+            Problem("ONNX Runtime fell back to another provider", "", provider, active)
+        )
+    names = [name for name in (MODEL_NAME, DATA_NAME) if (folder / name).exists()]
+    return OptimizedModel(
+        onnxruntime.__version__,
+        {name: FileDigest.of(folder / name) for name in names},
+        (
+            *(_describe(value, "input") for value in session.get_inputs()),
+            *(_describe(value, "output") for value in session.get_outputs()),
+        ),
+    )
+
+
+def _settings(folder: Path, options: OnnxRuntimeOptions) -> Any:
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    level = OPTIMIZATION_LEVELS[options.optimization_level]
+    settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    settings.optimized_model_filepath = str(folder / MODEL_NAME)
+    # One thread: sums of folded constants must not depend on the number of processors.
+    settings.intra_op_num_threads = 1
+    for key, value in (
+        ("session.optimized_model_external_initializers_file_name", DATA_NAME),
+        (
+            "session.optimized_model_external_initializers_min_size_in_bytes",
+            str(EXTERNAL_FROM_BYTES),
+        ),
+        ("session.qdq_matmulnbits_accuracy_level", ACCURACIES[options.quantized_matmul]),
+        # Packed weights have the layout of this host's processor.
+        ("session.disable_prepacking", "1"),
+    ):
+        settings.add_session_config_entry(key, value)
+    return settings
+
+
+def _session(model: Path, settings: Any, provider: str) -> Any:
+    try:
+        return onnxruntime.InferenceSession(str(model), settings, providers=[provider])
+    except Exception as error:  # the classes of ONNX Runtime's errors have no common base
+        text = str(error)
+        missing_kernel = "NOT_IMPLEMENTED" in text
+        raise InputError(
+            Problem(
+                "the provider has no kernel for a node of the model"
+                if missing_kernel
+                else "ONNX Runtime cannot load the model",
+                model.name,
+                actual=text.splitlines()[0][:500],
+                fix='the CPU provider has no bfloat16 arithmetic: export with dtype="float32"'
+                if missing_kernel
+                else "",
+            )
+        ) from error
+
+
+def _describe(value: Any, mode: str) -> dict[str, object]:
+    dtype = _DTYPES.get(value.type, value.type.removeprefix("tensor(").removesuffix(")"))
+    return {"name": value.name, "mode": mode, "dtype": dtype, "shape": list(value.shape)}
+
+
+def to_json(optimized: OptimizedModel, options: OnnxRuntimeOptions) -> dict[str, Any]:
+    return {
+        "product": {"name": "onnxruntime", "version": optimized.version},
+        "model": {"path": MODEL_NAME, **asdict(optimized.files[MODEL_NAME])},
+        "files": {name: asdict(digest) for name, digest in optimized.files.items()},
+        "tensors": list(optimized.tensors),
+        "options": asdict(options),
+        "reproducibility": options.reproducibility,
+    }

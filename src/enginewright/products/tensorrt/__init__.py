@@ -1,0 +1,1 @@
+"""The builder that TensorRT for RTX and TensorRT share."""

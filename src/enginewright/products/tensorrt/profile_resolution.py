@@ -1,0 +1,111 @@
+"""Ranges over named axes, checked against a model and turned into ranges of its inputs' dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from enginewright.engines.optimization_profile import OptimizationProfile, Range
+from enginewright.errors import Problem
+from enginewright.products.tensorrt.onnx_signature import TensorSignature
+from enginewright.products.tensorrt.options import ProfileRequest
+
+
+def axis_name(tensor: str, index: int, dim: int | str | None) -> int | str:
+    """Size or name of an axis; a dynamic axis without a name is called `TENSOR:INDEX`."""
+    return f"{tensor}:{index}" if dim is None else dim
+
+
+def named_shape(tensor: TensorSignature) -> tuple[int | str, ...]:
+    return tuple(axis_name(tensor.name, index, dim) for index, dim in enumerate(tensor.shape))
+
+
+def check(inputs: Sequence[TensorSignature], profiles: Sequence[ProfileRequest]) -> list[Problem]:
+    """Problems of `profiles`: axes that are not in the model, dynamic axes that are not covered."""
+    owners: dict[str, list[str]] = {}
+    for tensor in inputs:
+        for index, dim in enumerate(named_shape(tensor)):
+            if isinstance(dim, str):
+                owners.setdefault(dim, []).append(f"`{tensor.name}` dim {index}")
+    if owners and not profiles:
+        return [
+            Problem(
+                "no optimization profile",
+                "profiles",
+                "a range for each dynamic axis: " + ", ".join(sorted(owners)),
+                "none",
+                'write profiles=[{"axis": (min, opt, max), ...}]',
+            )
+        ]
+    valid = ", ".join(sorted(owners)) or "none: every axis of the model is static"
+    problems = []
+    for number, profile in enumerate(profiles):
+        where = f"profiles[{number}]"
+        for axis in sorted({*profile.axes} - {*owners}):
+            problems.append(
+                Problem(f"no input has a dynamic axis `{axis}`", where, f"one of {valid}", axis)
+            )
+        for axis in sorted({*owners} - {*profile.axes}):
+            places = ", ".join(owners[axis])
+            problems.append(
+                Problem(
+                    f"dynamic axis `{axis}` has no range",
+                    where,
+                    f"minimum, optimum, maximum for `{axis}` ({places})",
+                    ", ".join(sorted(profile.axes)) or "no axes",
+                )
+            )
+    return problems
+
+
+def check_values(
+    shape_tensors: Mapping[str, int], profiles: Sequence[ProfileRequest]
+) -> list[Problem]:
+    """Problems of the values for shape tensors.
+
+    `shape_tensors` gives the number of elements of each input whose values decide shapes.
+    """
+    problems = []
+    valid = ", ".join(sorted(shape_tensors)) or "none: the model has no shape-tensor input"
+    for number, profile in enumerate(profiles or (ProfileRequest({}),)):
+        where = f"shape_values[{number}]"
+        for tensor in sorted({*profile.values} - {*shape_tensors}):
+            problems.append(
+                Problem(f"`{tensor}` is not a shape-tensor input", where, f"one of {valid}", tensor)
+            )
+        for tensor, count in sorted(shape_tensors.items()):
+            rows = profile.values.get(tensor)
+            expected = f"minimum, optimum, maximum: three lists of {count} integers"
+            if rows is None:
+                problems.append(
+                    Problem(
+                        f"input `{tensor}` decides shapes, so its values need a range",
+                        where,
+                        expected,
+                        "none",
+                        "give the range of its values in shape_values; dims are not enough",
+                    )
+                )
+            elif len(rows[0]) != count:
+                problems.append(
+                    Problem(
+                        f"input `{tensor}` has another number of values",
+                        where,
+                        expected,
+                        f"lists of {len(rows[0])}",
+                    )
+                )
+    return problems
+
+
+def resolve(inputs: Sequence[TensorSignature], profile: ProfileRequest) -> OptimizationProfile:
+    """Dims of every dynamic input at the minimum, optimum and maximum of a checked profile."""
+    shapes: dict[str, Range] = {}
+    for tensor in inputs:
+        dims = named_shape(tensor)
+        if any(isinstance(dim, str) for dim in dims):
+            low, best, high = (
+                tuple(profile.axes[dim][i] if isinstance(dim, str) else dim for dim in dims)
+                for i in range(3)
+            )
+            shapes[tensor.name] = (low, best, high)
+    return OptimizationProfile(shapes, profile.axes, profile.values)

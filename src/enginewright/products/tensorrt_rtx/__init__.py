@@ -1,0 +1,1 @@
+"""TensorRT for RTX."""

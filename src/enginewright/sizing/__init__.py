@@ -1,1 +1,0 @@
-"""Sizes of weights, KV cache, activations and engine, from a config alone."""

@@ -1,1 +1,0 @@
-"""The store of Pants on this host."""

@@ -1,0 +1,1 @@
+"""One folder a task: what a model is asked to do."""

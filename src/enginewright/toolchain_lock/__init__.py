@@ -1,1 +1,0 @@
-"""Resolve a short request into a toolchain file: full versions, hashes, minimum driver."""

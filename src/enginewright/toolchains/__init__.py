@@ -1,0 +1,1 @@
+"""Pins of an inference product."""

@@ -1,0 +1,136 @@
+"""Wheels: their own requirements against the lock, and the shared libraries in them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from email.parser import HeaderParser
+from pathlib import Path
+
+from enginewright.errors import InputError, Problem
+from enginewright.hashing import FileDigest
+from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.toolchains.lock_file import LockedPackage, normalized
+from enginewright.toolchains.marker import holds
+
+_SHARED_LIBRARY = re.compile(r".+\.so(?:\.\d+)*", re.ASCII)
+_REQUIRES = re.compile(r"\s*([A-Za-z0-9][\w.-]*)[^;]*(?:;(.*))?", re.ASCII | re.DOTALL)
+MAX_LIBRARY = 8 << 30
+"""Bytes of one unpacked library; more is a zip bomb."""
+MAX_LIBRARIES = 256
+MAX_METADATA = 1 << 20
+_ZIP_ERRORS = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+)
+"""What Python's zip reader raises for a damaged or encrypted file."""
+
+
+def uncovered_requirements(
+    metadata: str, locked: Mapping[str, LockedPackage], environment: Mapping[str, str]
+) -> list[Problem]:
+    """What a wheel's METADATA requires in an environment and the lock does not have.
+
+    Wheels of one version can require different things on different platforms; a resolver that read
+    another platform's wheel leaves packages out.
+    """
+    headers = HeaderParser().parsestr(metadata)
+    name = headers.get("Name", "the wheel")
+    problems = []
+    for requirement in headers.get_all("Requires-Dist", []):
+        match = _REQUIRES.fullmatch(requirement)
+        if match is None:
+            problems.append(Problem("requirement cannot be read", name, actual=requirement[:100]))
+            continue
+        if "extra" in (match[2] or "") or not holds((match[2] or "").strip(), environment):
+            continue
+        if normalized(match[1]) not in locked:
+            problems.append(
+                Problem(
+                    f"the lock lacks `{normalized(match[1])}`, which the wheel of {name} requires",
+                    f"{name}, Requires-Dist",
+                    requirement.strip()[:120],
+                    "not in the lock",
+                    "resolve the lock on the platform that it is for",
+                )
+            )
+    return problems
+
+
+def wheel_metadata(path: Path) -> str:
+    """The text of the wheel's METADATA; raise `InputError` for a file that is no wheel."""
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            names = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
+            if len(names) != 1:
+                raise InputError(Problem("not a wheel", str(path), "one METADATA", str(len(names))))
+            with wheel.open(names[0]) as stream:
+                return stream.read(MAX_METADATA).decode("utf-8", "replace")
+    except _ZIP_ERRORS as error:
+        raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
+
+
+def libraries_in(path: Path) -> dict[str, str]:
+    """File name -> sha256 of the toolchain's shared libraries in a wheel, a folder, or a file.
+
+    Raises `InputError` for a path that is none of these, and for a damaged or hostile wheel.
+    """
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+        return {file.name: FileDigest.of(file).sha256 for file in files if _is_library(file.name)}
+    if path.suffix == ".whl":
+        return _libraries_in_wheel(path)
+    if path.is_file() and _SHARED_LIBRARY.fullmatch(path.name):
+        return {path.name: FileDigest.of(path).sha256}
+    raise InputError(
+        Problem("no libraries here", str(path), "a wheel, a folder or a shared library")
+    )
+
+
+def _is_library(name: str) -> bool:
+    return bool(_SHARED_LIBRARY.fullmatch(name)) and name.startswith(TENSORRT_RTX.library_prefixes)
+
+
+def _libraries_in_wheel(path: Path) -> dict[str, str]:
+    libraries = {}
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            entries = [e for e in wheel.infolist() if _is_library(e.filename.rsplit("/", 1)[-1])]
+            if len(entries) > MAX_LIBRARIES:
+                raise InputError(Problem("too many libraries", str(path), str(MAX_LIBRARIES)))
+            for entry in entries:
+                digest, size = hashlib.sha256(), 0
+                with wheel.open(entry) as stream:
+                    while block := stream.read(1 << 20):
+                        size += len(block)
+                        if size > MAX_LIBRARY:
+                            raise InputError(Problem("unpacks to too much", str(path)))
+                        digest.update(block)
+                libraries[entry.filename.rsplit("/", 1)[-1]] = digest.hexdigest()
+    except _ZIP_ERRORS as error:
+        raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
+    return libraries
+
+
+def unlocked_wheel(path: Path, packages: tuple[LockedPackage, ...]) -> list[Problem]:
+    """A problem when the wheel's sha256 is not one that the lock allows."""
+    digest = FileDigest.of(path).sha256
+    if any(digest in package.hashes for package in packages):
+        return []
+    return [
+        Problem(
+            "the wheel is not one of the lock's",
+            str(path),
+            "a sha256 that the lock file lists",
+            digest,
+            "take the wheel that the lock file names",
+        )
+    ]

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from enginewright.engines import reproducibility
+from enginewright.engines.tensor import EngineTensor
+
+
+@pytest.mark.parametrize(
+    ("shape", "has_own_heap", "tier"),
+    [
+        (("batch", 4), True, "bit-identical"),
+        (("batch", 4), False, "functionally equal, bytes may differ"),
+        ((1, 4), False, "bit-identical"),
+    ],
+)
+def test_tier_of_a_plan(shape: tuple[str | int, ...], has_own_heap: bool, tier: str) -> None:
+    tensor = EngineTensor("x", "input", "float16", shape)
+    assert reproducibility.of_plan([tensor], has_own_heap=has_own_heap) == tier
+    assert tier in reproducibility.TIERS

@@ -1,0 +1,114 @@
+"""Wheels: their own requirements, and the libraries in them."""
+
+import contextlib
+import hashlib
+import io
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from enginewright.errors import InputError
+from enginewright.toolchains.lock_file import LockedPackage
+from enginewright.toolchains.marker import LINUX_X86_64, MACOS_ARM64
+from enginewright.toolchains.wheel import (
+    libraries_in,
+    uncovered_requirements,
+    unlocked_wheel,
+    wheel_metadata,
+)
+
+BARE = "Metadata-Version: 2.1\nName: torch\nVersion: 2.0.1\nRequires-Dist: filelock\n"
+WITH_CUDA = BARE + (
+    "Requires-Dist: nvidia-cublas-cu11 (==11.10.3.66) ; platform_system == 'Linux' and "
+    "platform_machine == 'x86_64'\n"
+    "Requires-Dist: opt-einsum>=3.3 ; extra == 'opt-einsum'\n"
+)
+LOCKED = {"filelock": LockedPackage("filelock", "3.12", "", ())}
+
+
+def test_row_10_the_wheel_that_was_selected_requires_what_the_lock_lacks():
+    (problem,) = uncovered_requirements(WITH_CUDA, LOCKED, LINUX_X86_64)
+    assert "the lock lacks `nvidia-cublas-cu11`" in problem.what
+    assert problem.fix == "resolve the lock on the platform that it is for"
+
+
+def test_row_10_another_platforms_wheel_of_the_same_version_hides_it():
+    assert uncovered_requirements(BARE, LOCKED, LINUX_X86_64) == []
+    assert uncovered_requirements(WITH_CUDA, LOCKED, MACOS_ARM64) == []
+
+
+def test_row_10_a_covering_lock_passes():
+    locked = {**LOCKED, "nvidia-cublas-cu11": LockedPackage("nvidia-cublas-cu11", "1", "", ())}
+    assert uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64) == []
+
+
+def test_row_10_metadata_is_read_out_of_the_wheel_itself(tmp_path):
+    (tmp_path / "a.whl").write_bytes(wheel({"torch-2.0.1.dist-info/METADATA": WITH_CUDA.encode()}))
+    assert wheel_metadata(tmp_path / "a.whl") == WITH_CUDA
+    (tmp_path / "b.whl").write_bytes(wheel({"other": b""}))
+    with pytest.raises(InputError, match="one METADATA"):
+        wheel_metadata(tmp_path / "b.whl")
+
+
+def wheel(files: dict[str, bytes]) -> bytes:
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return raw.getvalue()
+
+
+FILES = {
+    "tensorrt_rtx_libs/libtensorrt_rtx.so.1": b"engine",
+    "tensorrt_rtx_libs/__init__.py": b"",
+    "other/libother.so": b"no",
+}
+ENGINE = hashlib.sha256(b"engine").hexdigest()
+
+
+def test_libraries_of_a_wheel_and_of_its_folder_are_the_same(tmp_path):
+    (tmp_path / "a.whl").write_bytes(wheel(FILES))
+    for name, data in FILES.items():
+        (tmp_path / "installed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "installed" / name).write_bytes(data)
+    assert libraries_in(tmp_path / "a.whl") == {"libtensorrt_rtx.so.1": ENGINE}
+    assert libraries_in(tmp_path / "installed") == {"libtensorrt_rtx.so.1": ENGINE}
+
+
+def test_row_32_content_counts_and_not_the_path(tmp_path):
+    for folder, data in (("a", b"engine"), ("b", b"engine"), ("c", b"swapped")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "libtensorrt_rtx.so.1").write_bytes(data)
+    same, moved, swapped = (libraries_in(tmp_path / name) for name in "abc")
+    assert same == moved
+    assert same != swapped
+
+
+def test_a_wheel_that_the_lock_does_not_list(tmp_path):
+    path = tmp_path / "a.whl"
+    path.write_bytes(wheel(FILES))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert unlocked_wheel(path, (LockedPackage("x", "1", "", (digest,)),)) == []
+    (problem,) = unlocked_wheel(path, (LockedPackage("x", "1", "", ("0" * 64,)),))
+    assert problem.actual == digest
+
+
+@settings(max_examples=100, deadline=2000)
+@given(st.binary(max_size=40), st.integers(0, 400))
+def test_fuzz_a_damaged_wheel_is_read_or_refused(noise, position):
+    data = bytearray(wheel(FILES))
+    data[position : position + len(noise)] = noise
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder, contextlib.suppress(InputError):
+        path = Path(folder) / "a.whl"
+        path.write_bytes(bytes(data))
+        libraries_in(path)
+
+
+def test_what_has_no_libraries_says_so(tmp_path):
+    with pytest.raises(InputError, match="no libraries here"):
+        libraries_in(tmp_path / "gone")
