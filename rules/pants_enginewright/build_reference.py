@@ -10,7 +10,7 @@ from pants.engine.target import Field, SingleSourceField, Target
 from pants.option.option_types import collect_options_info
 from pants.option.subsystem import Subsystem
 
-from pants_enginewright.fields import CheckedField, thaw, valid_values
+from pants_enginewright.build_files.fields import CheckedField, thaw, valid_values
 
 PACKAGE = "pants_enginewright"
 COMMAND = "./pants build-reference --output-file=docs/build_reference.md"

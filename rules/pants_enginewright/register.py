@@ -2,57 +2,46 @@
 
 from typing import Any, Iterable
 
+from pants_enginewright.build_files import addresses, build_file, dependencies
+from pants_enginewright.engines import engine, size_estimate
+from pants_enginewright.engines.targets import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
+from pants_enginewright.environments import (
+    installers,
+    interpreter,
+    package_index,
+    tool_environment,
+    toolchain,
+)
+from pants_enginewright.environments.targets import ToolchainTarget, ToolEnvironmentTarget
 from pants_enginewright.goals import (
     build_reference,
     doctor,
     generate_lockfiles,
-    library_tests,
     lock_toolchain,
     package,
     run,
     test,
 )
 from pants_enginewright.goals import record as build_record
-from pants_enginewright.targets.cuda import (
+from pants_enginewright.kernels import compilation, includes
+from pants_enginewright.kernels.targets import (
     CudaExtensionTarget,
     CudaHeadersTarget,
     CudaKernelsTarget,
 )
-from pants_enginewright.targets.engines import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
-from pants_enginewright.targets.environments import ToolchainTarget, ToolEnvironmentTarget
-from pants_enginewright.targets.library_tests import LibraryTestsTarget, LibraryTestTarget
-from pants_enginewright.targets.models import (
+from pants_enginewright.library_tests import files as library_test_files
+from pants_enginewright.library_tests import goal as library_tests
+from pants_enginewright.library_tests.targets import LibraryTestsTarget, LibraryTestTarget
+from pants_enginewright.models import checkpoint, onnx_model, quantized_model
+from pants_enginewright.models.targets import (
     ModelCheckpointTarget,
     OnnxModelTarget,
     QuantizedModelTarget,
 )
-from pants_enginewright.targets.validation import EngineTestTarget, TextDatasetTarget
-from pants_enginewright.util_rules import (
-    action,
-    addresses,
-    build_file,
-    checkpoint,
-    compilation,
-    dependencies,
-    engine,
-    files,
-    includes,
-    installers,
-    interpreter,
-    library,
-    library_test_files,
-    onnx_model,
-    onnxruntime_engine,
-    package_index,
-    program,
-    quantized_model,
-    record,
-    size_estimate,
-    step_outputs,
-    tool_environment,
-    toolchain,
-    validation,
-)
+from pants_enginewright.products.onnxruntime import build as onnxruntime_engine
+from pants_enginewright.steps import action, files, library, program, record, step_outputs
+from pants_enginewright.validation import validation
+from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 
 
 def target_types() -> Iterable[Any]:

@@ -46,8 +46,8 @@ CHANGES = [
 PLUGIN = "rules/pants_enginewright"
 RULES = [
     (f"{PLUGIN}/fields.py", ALL),
-    (f"{PLUGIN}/util_rules/action.py", ALL),
-    (f"{PLUGIN}/util_rules/engine.py", ALL),
+    (f"{PLUGIN}/steps/action.py", ALL),
+    (f"{PLUGIN}/engines/engine.py", ALL),
     (f"{PLUGIN}/goals/package.py", ALL),
     (f"{PLUGIN}/goals/test.py", TEST),
     (f"{PLUGIN}/goals/generate_lockfiles.py", []),
@@ -113,7 +113,7 @@ def test_a_rule_has_what_it_touches_as_dependents(
 
 
 def test_a_changed_rule_selects_what_it_touches(repository: Workspace) -> None:
-    with repository.changed(f"{PLUGIN}/util_rules/validation.py"):
-        file = repository.root / PLUGIN / "util_rules" / "validation.py"
+    with repository.changed(f"{PLUGIN}/validation/validation.py"):
+        file = repository.root / PLUGIN / "validation" / "validation.py"
         file.write_bytes(file.read_bytes() + b"\n")
         assert affected(repository) == TEST

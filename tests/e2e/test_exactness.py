@@ -245,7 +245,7 @@ MUTATIONS = [
     Mutation("the README", "README.md", append("More.\n"), []),
     Mutation(
         "a comment in a rule",
-        "rules/pants_enginewright/util_rules/validation.py",
+        "rules/pants_enginewright/validation/validation.py",
         COMMENT,
         [],
     ),

@@ -9,7 +9,7 @@ import pytest
 from pants.engine.fs import Digest
 from pants.engine.internals.session import RunId
 from pants.engine.process import Process, ProcessResultMetadata
-from pants_enginewright.util_rules.action import (
+from pants_enginewright.steps.action import (
     ActionFailed,
     ActionInput,
     ActionRequest,
@@ -18,8 +18,8 @@ from pants_enginewright.util_rules.action import (
     process_key,
     was_cached,
 )
-from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.step_outputs import unflatten
+from pants_enginewright.steps.files import File, Files
+from pants_enginewright.steps.step_outputs import unflatten
 
 LIBRARY, WHEELS = Digest("1" * 64, 10), Digest("2" * 64, 20)
 GRAPH = Files(Digest("3" * 64, 30), (File("model.onnx", "a" * 64, 100),))

@@ -11,16 +11,16 @@ from pants.engine.internals.scheduler import ExecutionError
 from pants.engine.rules import QueryRule
 from pants.engine.target import InvalidTargetException, Targets
 from pants.testutil.rule_runner import RuleRunner
-from pants_enginewright.fields import thaw
-from pants_enginewright.targets.engines import (
+from pants_enginewright.build_files import build_file
+from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.engines.targets import (
     ComputeCapabilitiesField,
     ModelField,
     TensorrtRtxEngineTarget,
 )
-from pants_enginewright.targets.models import OnnxModelTarget
-from pants_enginewright.targets.validation import EngineTestTarget
-from pants_enginewright.util_rules import build_file
-from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.models.targets import OnnxModelTarget
+from pants_enginewright.validation.targets import EngineTestTarget
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pants_enginewright.goals.record import (
     summary_line,
     write_whole,
 )
-from pants_enginewright.util_rules.record import METADATA
+from pants_enginewright.steps.record import METADATA
 
 
 def step(action: str, source: str, **changes: Any) -> Dict[str, Any]:

@@ -7,7 +7,7 @@ from pants.build_graph.build_configuration import BuildConfiguration
 from pants.util.strutil import strval
 from pants_enginewright import register
 from pants_enginewright.build_reference import COMMAND, Vocabulary, build_reference
-from pants_enginewright.targets.models import DtypeField
+from pants_enginewright.models.targets import DtypeField
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "build_reference.md"
 

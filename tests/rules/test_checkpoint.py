@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.util_rules.checkpoint import CheckpointFilesRequest, describe_missing
-from pants_enginewright.util_rules.files import File, Files
+from pants_enginewright.models.checkpoint import CheckpointFilesRequest, describe_missing
+from pants_enginewright.steps.files import File, Files
 
 HERE = Address("models/mine", target_name="checkpoint")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.target import Target
-from pants_enginewright.targets.cuda import CudaExtensionTarget, CudaKernelsTarget
-from pants_enginewright.util_rules.compilation import KINDS, HostCompiler, plan_parameters
+from pants_enginewright.kernels.compilation import KINDS, HostCompiler, plan_parameters
+from pants_enginewright.kernels.targets import CudaExtensionTarget, CudaKernelsTarget
 
 HERE = Address("csrc/norm", target_name="norm")
 KERNELS = CudaKernelsTarget(

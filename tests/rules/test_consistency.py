@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.target import Target
-from pants_enginewright.targets.models import ModelCheckpointTarget, OnnxModelTarget
-from pants_enginewright.targets.validation import EngineTestTarget
-from pants_enginewright.util_rules.consistency import problems_of
+from pants_enginewright.build_files.consistency import problems_of
+from pants_enginewright.models.targets import ModelCheckpointTarget, OnnxModelTarget
+from pants_enginewright.validation.targets import EngineTestTarget
 
 ALL_BOUNDS = (
     "`min_cosine_similarity`, `min_worst_cosine_similarity`, `max_absolute_error`, "

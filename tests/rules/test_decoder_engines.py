@@ -10,23 +10,23 @@ import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.target import Target
-from pants_enginewright.targets.engines import OnnxruntimeEngineTarget
-from pants_enginewright.targets.models import QuantizedModelTarget
-from pants_enginewright.util_rules.action import ActionRequest, ActionResult
-from pants_enginewright.util_rules.build_file import problems_of
-from pants_enginewright.util_rules.checkpoint import Checkpoint
-from pants_enginewright.util_rules.engine import plan_inputs
-from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
-from pants_enginewright.util_rules.onnx_model import OnnxModel
-from pants_enginewright.util_rules.onnxruntime_engine import plan_files, plan_onnxruntime_build
-from pants_enginewright.util_rules.quantized_model import plan_scheme
-from pants_enginewright.util_rules.size_estimate import (
+from pants_enginewright.build_files.build_file import problems_of
+from pants_enginewright.engines.engine import plan_inputs
+from pants_enginewright.engines.size_estimate import (
     EstimateSize,
     describe_sizes,
     plan_estimate,
 )
-from pants_enginewright.util_rules.tool_environment import ToolEnvironment
+from pants_enginewright.engines.targets import OnnxruntimeEngineTarget
+from pants_enginewright.environments.tool_environment import ToolEnvironment
+from pants_enginewright.models.checkpoint import Checkpoint
+from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
+from pants_enginewright.models.onnx_model import OnnxModel
+from pants_enginewright.models.quantized_model import plan_scheme
+from pants_enginewright.models.targets import QuantizedModelTarget
+from pants_enginewright.products.onnxruntime.build import plan_files, plan_onnxruntime_build
+from pants_enginewright.steps.action import ActionRequest, ActionResult
+from pants_enginewright.steps.files import File, Files
 
 HERE = Address("here", target_name="it")
 CONFIG = Files(Digest("1" * 64, 10), (File("config.json", "a" * 64, 100),))

@@ -13,15 +13,15 @@ from pants.engine.target import (
     WrappedTargetRequest,
 )
 from pants.testutil.rule_runner import MockGet, run_rule_with_mocks
-from pants_enginewright.targets.engines import TensorrtRtxEngineTarget
-from pants_enginewright.targets.models import (
+from pants_enginewright.build_files.addresses import NamedTarget, resolve_target_of_kind
+from pants_enginewright.build_files.dependencies import specs_of, steps_of
+from pants_enginewright.engines.targets import TensorrtRtxEngineTarget
+from pants_enginewright.models.targets import (
     ConfigField,
     ModelCheckpointTarget,
     OnnxModelTarget,
     WeightsField,
 )
-from pants_enginewright.util_rules.addresses import NamedTarget, resolve_target_of_kind
-from pants_enginewright.util_rules.dependencies import specs_of, steps_of
 
 HERE = Address("models/m", target_name="fp16")
 

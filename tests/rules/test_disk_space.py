@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pants_enginewright.util_rules.disk_space import DiskFullError, free_bytes, raise_if_too_large
+from pants_enginewright.steps.disk_space import DiskFullError, free_bytes, raise_if_too_large
 
 EXBIBYTE = 1 << 60
 

@@ -8,10 +8,10 @@ from typing import Any
 from pants.core.goals.test import ShowOutput
 from pants.engine.addresses import Address
 from pants.engine.target import WrappedTarget
+from pants_enginewright.build_files.build_file import CheckedBuildFile
 from pants_enginewright.goals.test import EngineTestFieldSet, EngineTestRequest, run_engine_test
-from pants_enginewright.targets.validation import EngineTestTarget
-from pants_enginewright.util_rules.action import ActionFailed, ActionRequest
-from pants_enginewright.util_rules.build_file import CheckedBuildFile
+from pants_enginewright.steps.action import ActionFailed, ActionRequest
+from pants_enginewright.validation.targets import EngineTestTarget
 
 HERE = Address("engines", target_name="accuracy")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pants.engine.addresses import Address
 from pants.util.frozendict import FrozenDict
-from pants_enginewright.fields import (
+from pants_enginewright.build_files.fields import (
     AddressField,
     AddressListField,
     CheckedField,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pants_enginewright.util_rules.includes import candidates, quoted_includes
+from pants_enginewright.kernels.includes import candidates, quoted_includes
 
 SOURCE = """\
 #include "norm.cuh"

@@ -15,8 +15,8 @@ from pants.engine.fs import Digest, Snapshot
 from pants.engine.internals.scheduler import ExecutionError
 from pants.engine.rules import QueryRule
 from pants.testutil.rule_runner import PYTHON_BOOTSTRAP_ENV, RuleRunner
-from pants_enginewright.util_rules import library
-from pants_enginewright.util_rules.library import Library, LibraryRequest
+from pants_enginewright.steps import library
+from pants_enginewright.steps.library import Library, LibraryRequest
 
 FILES = {
     "src/enginewright/__init__.py": '"""The library."""\n',

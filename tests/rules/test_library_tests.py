@@ -8,11 +8,11 @@ import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.process import ProcessCacheScope
-from pants_enginewright.goals.library_tests import LibraryTestFieldSet, plan_test_process
-from pants_enginewright.targets.library_tests import LibraryTestTarget
-from pants_enginewright.util_rules import library_test_files
-from pants_enginewright.util_rules.files import Files
-from pants_enginewright.util_rules.tool_environment import ToolEnvironment
+from pants_enginewright.environments.tool_environment import ToolEnvironment
+from pants_enginewright.library_tests import files as library_test_files
+from pants_enginewright.library_tests.goal import LibraryTestFieldSet, plan_test_process
+from pants_enginewright.library_tests.targets import LibraryTestTarget
+from pants_enginewright.steps.files import Files
 
 HERE = Address("tests/src", relative_file_path="test_cli.py", target_name="src")
 FILES = library_test_files.TestFiles(Digest("1" * 64, 10), "tests/src/test_cli.py")

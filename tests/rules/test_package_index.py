@@ -6,7 +6,7 @@ import subprocess
 from importlib.machinery import ModuleSpec
 
 import pytest
-from pants_enginewright.util_rules.package_index import pip_setting, plan_settings
+from pants_enginewright.environments.package_index import pip_setting, plan_settings
 
 
 def test_one_index() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pants_enginewright
 import pytest
 from pants_enginewright import register
-from pants_enginewright.util_rules import plugin_files
+from pants_enginewright.build_files import plugin_files
 
 PLUGIN = Path(pants_enginewright.__file__).parent
 
@@ -21,7 +21,7 @@ def test_each_target_has_modules_that_are_there() -> None:
 def test_paths_are_those_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_files, "get_buildroot", lambda: str(PLUGIN.parents[1]))
     inside = PLUGIN.relative_to(PLUGIN.parents[1]).as_posix()
-    assert plugin_files.plugin_files("toolchain") == (f"{inside}/util_rules/toolchain.py",)
+    assert plugin_files.plugin_files("toolchain") == (f"{inside}/environments/toolchain.py",)
     assert plugin_files.plugin_files("text_dataset") == ()
     assert plugin_files.plugin_files("of_another_plugin") == (f"{inside}/register.py",)
 

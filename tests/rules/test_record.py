@@ -7,9 +7,9 @@ from typing import Optional
 import pytest
 from pants.engine.fs import Digest
 from pants_enginewright.goals.record import warning_lines
-from pants_enginewright.util_rules.action import ActionResult
-from pants_enginewright.util_rules.files import Files
-from pants_enginewright.util_rules.record import NotDeterministicError, raise_if_not_deterministic
+from pants_enginewright.steps.action import ActionResult
+from pants_enginewright.steps.files import Files
+from pants_enginewright.steps.record import NotDeterministicError, raise_if_not_deterministic
 
 
 def step(action: str, repeated: Optional[str]) -> ActionResult:

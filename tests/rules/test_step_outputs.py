@@ -8,9 +8,9 @@ from typing import Any, Optional
 import pytest
 from pants.engine.fs import EMPTY_DIGEST, Digest
 from pants.engine.process import Process, ProcessCacheScope
-from pants_enginewright.util_rules.action import process_key
-from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.step_outputs import (
+from pants_enginewright.steps.action import process_key
+from pants_enginewright.steps.files import File, Files
+from pants_enginewright.steps.step_outputs import (
     DamagedResultError,
     StepOutputs,
     raise_if_damaged,

@@ -10,12 +10,12 @@ from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.target import InvalidTargetException, Target
 from pants_enginewright import canonical_json
-from pants_enginewright.targets.engines import TensorrtRtxEngineTarget
-from pants_enginewright.util_rules.checkpoint import Checkpoint
-from pants_enginewright.util_rules.engine import plan_build, raise_if_unsupported
-from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.onnx_model import OnnxModel
-from pants_enginewright.util_rules.toolchain import Toolchain
+from pants_enginewright.engines.engine import plan_build, raise_if_unsupported
+from pants_enginewright.engines.targets import TensorrtRtxEngineTarget
+from pants_enginewright.environments.toolchain import Toolchain
+from pants_enginewright.models.checkpoint import Checkpoint
+from pants_enginewright.models.onnx_model import OnnxModel
+from pants_enginewright.steps.files import File, Files
 
 HERE = Address("here", target_name="it")
 GRAPH = Files(Digest("2" * 64, 20), (File("model.onnx", "b" * 64, 200),))

@@ -8,9 +8,9 @@ import pytest
 from pants.engine.addresses import Address
 from pants.engine.target import InvalidFieldException
 from pants_enginewright import canonical_json
-from pants_enginewright.targets.environments import LockField, ToolchainSourceField
-from pants_enginewright.util_rules.files import File
-from pants_enginewright.util_rules.toolchain import Toolchain, problems_of
+from pants_enginewright.environments.targets import LockField, ToolchainSourceField
+from pants_enginewright.environments.toolchain import Toolchain, problems_of
+from pants_enginewright.steps.files import File
 
 COMPLETE: dict[str, Any] = {
     "product": "tensorrt-rtx",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.util_rules.engine import PLAN, Engine
-from pants_enginewright.util_rules.files import File, Files
-from pants_enginewright.util_rules.validation import (
+from pants_enginewright.engines.engine import PLAN, Engine
+from pants_enginewright.steps.files import File, Files
+from pants_enginewright.validation.validation import (
     plan_comparison,
     plan_measurement,
     plan_package_check,

@@ -10,8 +10,8 @@ from pants.engine.process import InteractiveProcess, InteractiveProcessResult
 from pants.engine.rules import Effect, Get, collect_rules, goal_rule
 from pants.option.option_types import ArgsListOption
 
-from pants_enginewright.util_rules.program import Program, ProgramRequest
-from pants_enginewright.util_rules.tool_environment import CACHES
+from pants_enginewright.environments.tool_environment import CACHES
+from pants_enginewright.steps.program import Program, ProgramRequest
 
 
 class DoctorSubsystem(GoalSubsystem):

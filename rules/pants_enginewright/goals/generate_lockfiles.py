@@ -29,18 +29,18 @@ from pants.engine.unions import UnionRule
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
-from pants_enginewright.fields import thaw
-from pants_enginewright.targets.environments import (
+from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.environments import package_index
+from pants_enginewright.environments.installers import Uv, UvRequest
+from pants_enginewright.environments.package_index import PackageIndexSettings
+from pants_enginewright.environments.targets import (
     LockField,
     PythonVersionField,
     RequirementsField,
     ToolEnvironmentTarget,
     WithDependenciesField,
 )
-from pants_enginewright.util_rules import package_index
-from pants_enginewright.util_rules.installers import Uv, UvRequest
-from pants_enginewright.util_rules.launch import launch_files
-from pants_enginewright.util_rules.package_index import PackageIndexSettings
+from pants_enginewright.steps.launch import launch_files
 
 
 @dataclass(frozen=True)

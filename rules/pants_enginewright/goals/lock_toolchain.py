@@ -19,17 +19,17 @@ from pants.engine.target import (
 )
 from pants.option.option_types import BoolOption
 
-from pants_enginewright.targets.environments import (
+from pants_enginewright.build_files.addresses import TargetOfKind, TargetOfKindRequest
+from pants_enginewright.environments.targets import (
     LockField,
     ToolchainRequestField,
     ToolchainSourceField,
     ToolchainTarget,
     ToolEnvironmentTarget,
 )
-from pants_enginewright.util_rules.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.util_rules.addresses import TargetOfKind, TargetOfKindRequest
-from pants_enginewright.util_rules.files import ComposeFiles, Files, ListFiles
-from pants_enginewright.util_rules.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
 
 
 class LockToolchainSubsystem(GoalSubsystem):

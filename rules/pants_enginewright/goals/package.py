@@ -29,22 +29,22 @@ from pants_enginewright.compat import (
     EnvironmentField,
     EnvironmentName,
 )
-from pants_enginewright.targets.cuda import CodeSourcesField
-from pants_enginewright.targets.engines import ModelField
-from pants_enginewright.targets.models import ModelOriginField
-from pants_enginewright.util_rules.action import ActionRequest, ActionResult
-from pants_enginewright.util_rules.compilation import CompiledCode, CompileRequest
-from pants_enginewright.util_rules.disk_space import raise_if_too_large
-from pants_enginewright.util_rules.engine import Engine, EngineRequest
-from pants_enginewright.util_rules.files import ComposeFiles, Files
-from pants_enginewright.util_rules.model_check import plan_graph_check, plan_weights_check
-from pants_enginewright.util_rules.onnx_model import OnnxModel, OnnxModelRequest
-from pants_enginewright.util_rules.record import (
+from pants_enginewright.engines.engine import Engine, EngineRequest
+from pants_enginewright.engines.size_estimate import describe_sizes
+from pants_enginewright.engines.targets import ModelField
+from pants_enginewright.kernels.compilation import CompiledCode, CompileRequest
+from pants_enginewright.kernels.targets import CodeSourcesField
+from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
+from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
+from pants_enginewright.models.targets import ModelOriginField
+from pants_enginewright.steps.action import ActionRequest, ActionResult
+from pants_enginewright.steps.disk_space import raise_if_too_large
+from pants_enginewright.steps.files import ComposeFiles, Files
+from pants_enginewright.steps.record import (
     RecordSteps,
     StepsRecord,
     raise_if_not_deterministic,
 )
-from pants_enginewright.util_rules.size_estimate import describe_sizes
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """The build record of a run, its one-line summary, and the progress of long steps.
 
-Pants reports workunits to a callback while it works. Those of `util_rules/record.py` say where the
+Pants reports workunits to a callback while it works. Those of `steps/record.py` say where the
 result of each step came from; a step that runs now says how far it is in a file of a named cache.
 """
 
@@ -24,9 +24,9 @@ from pants.engine.unions import UnionRule
 from pants.option.global_options import GlobalOptions
 
 from pants_enginewright import canonical_json
+from pants_enginewright.steps.action import PROGRESS
+from pants_enginewright.steps.record import METADATA
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.util_rules.action import PROGRESS
-from pants_enginewright.util_rules.record import METADATA
 
 logger = logging.getLogger(__name__)
 

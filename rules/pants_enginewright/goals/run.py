@@ -10,11 +10,11 @@ from pants.engine.fs import AddPrefix, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.targets.engines import ModelField, ProviderField
-from pants_enginewright.util_rules.engine import Engine, EngineRequest
-from pants_enginewright.util_rules.onnxruntime_engine import ENVIRONMENT
-from pants_enginewright.util_rules.program import Program, ProgramRequest
-from pants_enginewright.util_rules.tool_environment import CACHES
+from pants_enginewright.engines.engine import Engine, EngineRequest
+from pants_enginewright.engines.targets import ModelField, ProviderField
+from pants_enginewright.environments.tool_environment import CACHES
+from pants_enginewright.products.onnxruntime.build import ENVIRONMENT
+from pants_enginewright.steps.program import Program, ProgramRequest
 
 
 @dataclass(frozen=True)

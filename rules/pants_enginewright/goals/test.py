@@ -18,23 +18,23 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import WrappedTarget, WrappedTargetRequest
 from pants.util.logging import LogLevel
 
+from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.targets.validation import (
-    EngineField,
-    EngineTestTimeoutField,
-    ReproducibleField,
-)
-from pants_enginewright.util_rules.action import ActionFailed
-from pants_enginewright.util_rules.build_file import CheckBuildFile, CheckedBuildFile
-from pants_enginewright.util_rules.record import (
+from pants_enginewright.steps.action import ActionFailed
+from pants_enginewright.steps.record import (
     NotDeterministicError,
     RecordSteps,
     StepsRecord,
     raise_if_not_deterministic,
 )
-from pants_enginewright.util_rules.step_outputs import DamagedResultError
-from pants_enginewright.util_rules.validation import Validation, ValidationRequest
+from pants_enginewright.steps.step_outputs import DamagedResultError
+from pants_enginewright.subsystems import EnginewrightSubsystem
+from pants_enginewright.validation.targets import (
+    EngineField,
+    EngineTestTimeoutField,
+    ReproducibleField,
+)
+from pants_enginewright.validation.validation import Validation, ValidationRequest
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,98 @@
+"""`toolchain`: pins of an inference product, read from TOML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Iterator, Tuple
+
+import toml
+from pants.engine.addresses import Address
+from pants.engine.fs import Digest, DigestContents
+from pants.engine.rules import Get, collect_rules, rule
+from pants.engine.target import (
+    HydratedSources,
+    HydrateSourcesRequest,
+    InvalidTargetException,
+)
+from pants.util.strutil import bullet_list
+
+from pants_enginewright import canonical_json
+from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
+from pants_enginewright.environments.targets import ToolchainSourceField, ToolchainTarget
+from pants_enginewright.steps.files import File, Files, ListFiles
+
+_TEXTS = ("product", "version", "cuda", "environment", "minimum_driver")
+_TABLES = ("onnx", "libraries")
+_LIMITS = ("opset_min", "opset_max", "ir_max")
+
+
+@dataclass(frozen=True)
+class ToolchainRequest(NamedTarget):
+    """Asks for the pins of a `toolchain` target."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    address: Address
+    source: File
+    document: str
+    """Canonical JSON: what the TOML file says, without its comments and layout."""
+
+    def parsed(self) -> Dict[str, Any]:
+        document: Dict[str, Any] = canonical_json.loads(self.document)
+        return document
+
+    def builder(self) -> Dict[str, Any]:
+        """What the builder verifies."""
+        return {name: self.parsed()[name] for name in ("product", "version", "libraries")}
+
+    def reader(self) -> Dict[str, Any]:
+        """What the product reads of ONNX, for the graph check."""
+        document = self.parsed()
+        return {"product": f"{document['product']} {document['version']}", **document["onnx"]}
+
+    def described(self) -> Dict[str, Any]:
+        """What `engine.json` says of it."""
+        names = ("product", "version", "cuda", "minimum_driver", "compute_capabilities")
+        return {name: self.parsed()[name] for name in names}
+
+    def compute_capabilities(self) -> Tuple[str, ...]:
+        return tuple(self.parsed()["compute_capabilities"])
+
+
+def problems_of(document: Dict[str, Any]) -> Iterator[str]:
+    """Everything that is missing from a toolchain file, or has the wrong form."""
+    for name in _TEXTS:
+        if not isinstance(document.get(name), str):
+            yield f"`{name}` is {document.get(name)!r}; expected a string"
+    capabilities = document.get("compute_capabilities")
+    if not isinstance(capabilities, list) or not all(isinstance(c, str) for c in capabilities):
+        yield f"`compute_capabilities` is {capabilities!r}; expected a list such as ['8.6']"
+    for name in _TABLES:
+        if not isinstance(document.get(name), dict):
+            yield f"`[{name}]` is missing"
+    if isinstance(document.get("onnx"), dict):
+        for name in _LIMITS:
+            if type(document["onnx"].get(name)) is not int:
+                yield f"`[onnx] {name}` is {document['onnx'].get(name)!r}; expected an integer"
+
+
+@rule(desc="Read a toolchain")
+async def read_toolchain(request: ToolchainRequest) -> Toolchain:
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolchainTarget.alias))
+    field = found.target[ToolchainSourceField]
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(field))
+    files = await Get(Files, ListFiles(hydrated.snapshot.digest))
+    (content,) = await Get(DigestContents, Digest, hydrated.snapshot.digest)
+    try:
+        document = toml.loads(content.content.decode())
+        problems = list(problems_of(document))
+    except (toml.TomlDecodeError, UnicodeDecodeError) as error:
+        problems = [f"not TOML: {error}"]
+    if problems:
+        raise InvalidTargetException(f"{content.path} is no toolchain:\n{bullet_list(problems)}")
+    return Toolchain(found.target.address, files.entries[0], canonical_json.dumps(document))
+
+
+def rules() -> Iterable[Any]:
+    return collect_rules()

@@ -1,0 +1,246 @@
+"""`model_checkpoint`: files from the tree, a locked distribution or pinned downloads, verified."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from pants.core.target_types import FileSourceField
+from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
+from pants.engine.addresses import Address, UnparsedAddressInputs
+from pants.engine.fs import Digest, PathGlobs, Paths, RemovePrefix
+from pants.engine.rules import Get, collect_rules, rule
+from pants.engine.target import InvalidTargetException, Target, Targets
+
+from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
+from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.models.targets import (
+    ConfigField,
+    DistributionField,
+    DistributionPathField,
+    FilesField,
+    ModelCheckpointTarget,
+    TokenizerField,
+    WeightsField,
+)
+from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.steps.files import ComposeFiles, File, Files, ListFiles
+
+CHECKPOINT_ENDINGS = (".json", ".safetensors")
+
+
+@dataclass(frozen=True)
+class CheckpointRequest(NamedTarget):
+    """Asks for the verified files of a `model_checkpoint` target."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    address: Address
+    source_config: File
+    """As the user wrote it."""
+    config: Files
+    """`config.json`, normalised: without fields that cannot change a result."""
+    descriptor: Files
+    """`checkpoint.json`: names, shapes and places of the tensors, but not their bytes."""
+    weights: Files
+    tokenizer: Files
+    steps: Tuple[ActionResult, ...]
+
+    def summary(self) -> Dict[str, Any]:
+        """What `verify_checkpoint` says of it."""
+        summary: Dict[str, Any] = self.steps[-1].parsed()["summary"]
+        return summary
+
+    def sources(self) -> List[Tuple[str, File]]:
+        """Every input file by role."""
+        return [
+            ("config", self.source_config),
+            *(("weights", file) for file in self.weights.entries),
+            *(("tokenizer", file) for file in self.tokenizer.entries),
+        ]
+
+
+@dataclass(frozen=True)
+class CheckpointFilesRequest:
+    address: Address
+    names: Tuple[str, ...]
+    distribution: Optional[str]
+    folder: str
+    targets: Tuple[str, ...]
+
+    def missing(self, files: Files) -> List[str]:
+        """All names that are not among `files`."""
+        return [name for name in self.names if name not in files.by_path()]
+
+
+@dataclass(frozen=True)
+class CheckpointFiles:
+    files: Files
+    steps: Tuple[ActionResult, ...]
+
+
+def _request(target: Target) -> CheckpointFilesRequest:
+    names = [
+        *target[ConfigField].names,
+        *target[WeightsField].names,
+        *target[TokenizerField].names,
+    ]
+    return CheckpointFilesRequest(
+        target.address,
+        tuple(dict.fromkeys(names)),
+        target[DistributionField].value,
+        target[DistributionPathField].value or "",
+        tuple(thaw(target[FilesField].value)),
+    )
+
+
+@dataclass(frozen=True)
+class FilesOfDistribution:
+    request: CheckpointFilesRequest
+
+
+@dataclass(frozen=True)
+class FilesOfTargets:
+    request: CheckpointFilesRequest
+
+
+@dataclass(frozen=True)
+class ExtractedFiles:
+    files: Files
+    step: ActionResult
+
+
+@dataclass(frozen=True)
+class PinnedFiles:
+    files: Files
+
+
+@rule
+async def collect_checkpoint_files(request: CheckpointFilesRequest) -> CheckpointFiles:
+    if request.distribution is not None:
+        extracted = await Get(ExtractedFiles, FilesOfDistribution(request))
+        return CheckpointFiles(extracted.files, (extracted.step,))
+    if request.targets:
+        pinned = await Get(PinnedFiles, FilesOfTargets(request))
+        return CheckpointFiles(pinned.files, ())
+    folder = request.address.spec_path
+    # NB: the rule that uses the files reports all that are missing; globs would stop at the first.
+    digest = await Get(Digest, PathGlobs([os.path.join(folder, name) for name in request.names]))
+    inside = await Get(Digest, RemovePrefix(digest, folder))
+    return CheckpointFiles(await Get(Files, ListFiles(inside)), ())
+
+
+@rule
+async def extract_from_distribution(wrapped: FilesOfDistribution) -> ExtractedFiles:
+    request = wrapped.request
+    assert request.distribution is not None
+    tools = await Get(
+        ToolEnvironment,
+        ToolEnvironmentRequest(
+            request.distribution, f"field `distribution` of {request.address}", request.address
+        ),
+    )
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "extract_files",
+            address=request.address,
+            inputs=[ActionInput.of("wheels", tools.wheels)],
+            parameters={"folder": request.folder, "names": list(request.names)},
+        ),
+    )
+    files = await Get(Files, ComposeFiles, ComposeFiles.named(result.files.entries, *request.names))
+    return ExtractedFiles(files, result)
+
+
+@rule
+async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
+    request = wrapped.request
+    targets = await Get(
+        Targets,
+        UnparsedAddressInputs(
+            request.targets,
+            owning_address=request.address,
+            description_of_origin=f"field `files` of {request.address}",
+        ),
+    )
+    sources = await Get(
+        SourceFiles,
+        SourceFilesRequest(
+            [t[FileSourceField] for t in targets if t.has_field(FileSourceField)],
+            for_sources_types=(FileSourceField,),
+            # NB: Pants downloads an `http_source` as if it were generated code.
+            enable_codegen=True,
+        ),
+    )
+    listed = await Get(Files, ListFiles(sources.snapshot.digest))
+    wanted = {os.path.basename(name): name for name in request.names}
+    entries = [f.at(wanted[f.name]) for f in listed.entries if f.name in wanted]
+    return PinnedFiles(await Get(Files, ComposeFiles(tuple(entries))))
+
+
+@rule(desc="Verify a checkpoint")
+async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
+    found = await Get(
+        TargetOfKind, TargetOfKindRequest, request.of_kind(ModelCheckpointTarget.alias)
+    )
+    target = found.target
+    wanted = _request(target)
+    collected = await Get(CheckpointFiles, CheckpointFilesRequest, wanted)
+    missing = wanted.missing(collected.files)
+    if missing:
+        globs = [os.path.join(target.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
+        there = await Get(Paths, PathGlobs(globs))
+        raise InvalidTargetException(describe_missing(wanted, missing, there.files))
+    config, weights, tokenizer = [
+        await Get(Files, ComposeFiles, ComposeFiles.named(collected.files.entries, *field.names))
+        for field in (target[ConfigField], target[WeightsField], target[TokenizerField])
+    ]
+    result = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "verify_checkpoint",
+            address=target.address,
+            inputs=[
+                ActionInput.of("config", config, "checkpoint"),
+                ActionInput.of("weights", weights, "checkpoint"),
+                ActionInput.of("tokenizer", tokenizer, "checkpoint"),
+            ],
+        ),
+    )
+    written = result.files.entries
+    return Checkpoint(
+        target.address,
+        config.entries[0],
+        await Get(Files, ComposeFiles, ComposeFiles.named(written, "config.json")),
+        await Get(Files, ComposeFiles, ComposeFiles.named(written, "checkpoint.json")),
+        weights,
+        tokenizer,
+        (*collected.steps, result),
+    )
+
+
+def describe_missing(
+    request: CheckpointFilesRequest, missing: Sequence[str], there: Sequence[str]
+) -> str:
+    """`there`: files of the BUILD file's folder that the field could have meant."""
+    place = request.address.spec_path
+    hint = ""
+    if request.targets:
+        place = "the targets of its field `files`"
+    else:
+        names = ", ".join(sorted(map(os.path.basename, there))) or "no file of a checkpoint"
+        hint = f". There are: {names}. (What .gitignore names, Pants does not see.)"
+    return (
+        f"`{ModelCheckpointTarget.alias}` target {request.address} names files that are not in "
+        f"{place}: {', '.join(missing)}{hint}"
+    )
+
+
+def rules() -> Iterable[Any]:
+    return collect_rules()

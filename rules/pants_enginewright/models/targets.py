@@ -1,0 +1,224 @@
+"""model_checkpoint, onnx_model, quantized_model: from weights to a graph."""
+
+from __future__ import annotations
+
+from pants.core.goals.package import OutputPathField
+from pants.engine.target import (
+    Target,
+)
+
+from pants_enginewright.build_files.base import COMMON_FIELDS
+from pants_enginewright.build_files.fields import (
+    AddressField,
+    AddressListField,
+    ChoiceField,
+    ListField,
+    NumberField,
+    TextField,
+)
+from pants_enginewright.build_files.owned_files import OwnedFilesField
+
+PLUGINS = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
+
+
+class ConfigField(OwnedFilesField, TextField):
+    alias = "config"
+    default = "config.json"
+    expected = "the name of a JSON file"
+    help = "The model's configuration."
+
+
+class WeightsField(OwnedFilesField, ListField):
+    alias = "weights"
+    default = ("model.safetensors",)
+    expected = "a list of names of .safetensors files (and, for shards, their .index.json)"
+    help = "The weights: safetensors files, and their index where there are several shards."
+
+
+class TokenizerField(OwnedFilesField, ListField):
+    alias = "tokenizer"
+    default = ()
+    expected = "a list of names of files"
+    help = "Files of the tokenizer, and others that serving needs, such as generation_config.json."
+
+
+class DistributionField(AddressField):
+    alias = "distribution"
+    default = None
+    help = (
+        "Take the files out of the locked Python distribution in this `tool_environment`, instead "
+        "of from the BUILD file's folder. File names are then relative to `distribution_path`."
+    )
+
+
+class DistributionPathField(TextField):
+    alias = "distribution_path"
+    default = None
+    expected = "a folder inside the distribution, relative to its top"
+    help = "Folder inside the distribution that holds the files."
+
+
+class FilesField(AddressListField):
+    alias = "files"
+    default = ()
+    help = (
+        "Targets such as `file(source=http_source(url, len=..., sha256=...))` that files of this "
+        "checkpoint come from, by name."
+    )
+
+
+class ModelCheckpointTarget(Target):
+    alias = "model_checkpoint"
+    core_fields = (
+        *COMMON_FIELDS,
+        ConfigField,
+        WeightsField,
+        TokenizerField,
+        DistributionField,
+        DistributionPathField,
+        FilesField,
+    )
+    help = "A model's configuration, weights and tokenizer, verified against each other."
+
+
+class ModelOriginField(AddressField):
+    """What a model is made of."""
+
+
+class CheckpointField(ModelOriginField):
+    alias = "checkpoint"
+    required = True
+    expected = "the address of a `model_checkpoint` target"
+    help = "The `model_checkpoint` to export."
+
+
+class TaskField(ChoiceField):
+    alias = "task"
+    required = True
+    choices = ("text-generation", "text-generation-with-past", "feature-extraction")
+    help = (
+        "What the graph computes. `text-generation`: input_ids to logits. "
+        "`text-generation-with-past`: the same with a KV cache; exporter `direct`. "
+        "`feature-extraction`: input_ids and attention_mask to embeddings."
+    )
+
+
+class DtypeField(ChoiceField):
+    alias = "dtype"
+    default = "float16"
+    choices = ("float32", "float16", "bfloat16")
+    help = "Type of the weights and of the arithmetic."
+
+
+class OpsetField(NumberField):
+    alias = "opset"
+    default = 23
+    least = 18
+    most = 25
+    help = "Version of the ONNX operator set."
+
+
+class DynamicAxesField(ListField):
+    alias = "dynamic_axes"
+    default = ("batch", "sequence")
+    expected = "'batch' and 'sequence': no other axis can be dynamic, and neither can be static"
+    help = "Names of the axes that stay dynamic."
+
+    def is_valid(self) -> bool:
+        return isinstance(self.value, tuple) and sorted(map(str, self.value)) == [*self.default]
+
+
+class ExporterField(ChoiceField):
+    alias = "exporter"
+    default = "torch"
+    choices = ("torch", "direct")
+    help = (
+        "`torch` traces the model; `direct` writes the graph of a known architecture from its "
+        "configuration, in a second whatever the size."
+    )
+
+
+class LogitsField(ChoiceField):
+    alias = "logits"
+    default = "all"
+    choices = ("all", "last")
+    help = "Logits of all positions, or only of the last one."
+
+
+class PluginsField(ListField):
+    alias = "plugins"
+    default = ()
+    expected = "a list of " + ", ".join(map(repr, PLUGINS))
+    help = (
+        "Operators of our own that replace matching subgraphs, found by structure. A product that "
+        "loads no plugins takes their meaning instead, which comes with them; engine.json says so."
+    )
+
+    @staticmethod
+    def accepts(item: str) -> bool:
+        return item in PLUGINS
+
+
+class OnnxModelTarget(Target):
+    alias = "onnx_model"
+    core_fields = (
+        *COMMON_FIELDS,
+        CheckpointField,
+        TaskField,
+        DtypeField,
+        OpsetField,
+        DynamicAxesField,
+        ExporterField,
+        LogitsField,
+        PluginsField,
+        OutputPathField,
+    )
+    help = "A checkpoint exported to ONNX, with its graph checked."
+
+
+class QuantizedModelSourceField(ModelOriginField):
+    alias = "model"
+    required = True
+    expected = "the address of an `onnx_model` target"
+    help = "The `onnx_model` whose weights become integers."
+
+
+class MethodField(ChoiceField):
+    alias = "method"
+    required = True
+    choices = ("int8", "int4")
+    help = (
+        "`int8`: one scale for each output channel. `int4`: one scale for each group of inputs of "
+        "an output channel. Activations stay as they are; no calibration data is needed."
+    )
+
+
+class GroupSizeField(ChoiceField):
+    alias = "group_size"
+    default = None
+    choices = (32, 64, 128)
+    help = "Method `int4`, where it is required: how many inputs of a channel share a scale."
+
+
+class KeepField(ListField):
+    alias = "keep"
+    default = ("*embed_tokens*", "*lm_head*")
+    expected = "a list of patterns of names, with `*` and `?`"
+    help = "Weights that stay as they are; the output head always does."
+
+
+class QuantizedModelTarget(Target):
+    alias = "quantized_model"
+    core_fields = (
+        *COMMON_FIELDS,
+        QuantizedModelSourceField,
+        MethodField,
+        GroupSizeField,
+        KeepField,
+        OutputPathField,
+    )
+    help = (
+        "An `onnx_model` with integer weights, usable wherever a model is expected. `package` "
+        "writes the graph, its data and report.json: bytes before and after, and the error of each "
+        "tensor. What it costs in perplexity, an `engine_test` of an engine of it measures."
+    )

@@ -1,0 +1,312 @@
+"""Runs one step of the library in a sandbox. Nothing else in the plugin makes such a process."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+
+from pants.engine.engine_aware import EngineAwareParameter
+from pants.engine.fs import (
+    EMPTY_DIGEST,
+    AddPrefix,
+    CreateDigest,
+    Digest,
+    FileContent,
+    MergeDigests,
+)
+from pants.engine.internals.session import RunId
+from pants.engine.process import FallibleProcessResult, Process, ProcessResultMetadata
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.option.global_options import GlobalOptions
+from pants.util.frozendict import FrozenDict
+from pants.util.logging import LogLevel
+
+from pants_enginewright import canonical_json
+from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
+from pants_enginewright.environments.tool_environment import (
+    CACHES,
+    ToolEnvironment,
+    ToolEnvironmentRequest,
+)
+from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
+from pants_enginewright.steps.files import File, Files
+from pants_enginewright.steps.launch import launch_files
+from pants_enginewright.steps.library import Library, LibraryRequest
+from pants_enginewright.steps.remote_cache import LOOKUP_FIRST
+from pants_enginewright.steps.step_outputs import (
+    ReadOutputs,
+    StepOutputs,
+    describe_damage,
+    raise_if_damaged,
+    without_caches,
+)
+from pants_enginewright.subsystems import EnginewrightSubsystem
+
+logger = logging.getLogger(__name__)
+
+DEFECT = 70
+PROGRESS = "enginewright_progress"
+"""Name of the cache that steps report to, and of the metadata that says which file is whose."""
+
+
+@dataclass(frozen=True)
+class ActionInput:
+    """Files of a step by role; roles that share a `folder` lie side by side."""
+
+    role: str
+    files: Tuple[File, ...]
+    digest: Digest
+    folder: str
+
+    @classmethod
+    def of(cls, role: str, files: Files, folder: Optional[str] = None) -> ActionInput:
+        return cls(role, files.entries, files.digest, folder or role)
+
+
+@dataclass(frozen=True)
+class ActionRequest(EngineAwareParameter):
+    action: str
+    """Name of the module in `enginewright.actions`."""
+    environment: Optional[str]
+    """Kind of the tool environment, a key of `[enginewright].environments`; None: Python alone."""
+    tool_environment: Optional[str]
+    """Address of a `tool_environment` that takes the place of the one of that kind."""
+    address: str
+    """The target that the step is for. Not in the key."""
+    inputs: Tuple[ActionInput, ...]
+    parameters: str
+    """Canonical JSON object."""
+    attempt: int = 1
+    """Runs a step again whose result is known, to compare."""
+
+    @classmethod
+    def create(
+        cls,
+        action: str,
+        *,
+        address: object,
+        environment: Optional[str] = None,
+        tool_environment: Optional[str] = None,
+        inputs: Iterable[ActionInput] = (),
+        parameters: Mapping[str, Any] = FrozenDict(),
+    ) -> ActionRequest:
+        text = canonical_json.dumps(dict(parameters))
+        return cls(action, environment, tool_environment, str(address), tuple(inputs), text)
+
+    def again(self) -> ActionRequest:
+        return dataclasses.replace(self, attempt=self.attempt + 1)
+
+    @property
+    def module(self) -> str:
+        return f"enginewright.actions.{self.action}"
+
+    def debug_hint(self) -> str:
+        return f"{self.action} for {self.address}"
+
+    def metadata(self) -> Dict[str, Any]:
+        """Lets the record show the progress of this run's steps, and say whose it is."""
+        name = hashlib.sha256(plan_request(self).encode()).hexdigest()[:16]
+        return {PROGRESS: {"file": name, "step": f"{self.action} {self.address}"}}
+
+
+@dataclass(frozen=True)
+class ActionResult:
+    action: str
+    address: str
+    key: str
+    """sha256 over all that can change the result."""
+    files: Files
+    """What the step put out, `result.json` included."""
+    result: str
+    """Text of `result.json`."""
+    log: str
+    """What the step printed on standard output."""
+    # NB: not compared, or a cache hit would look like another result than the run it stands for.
+    metadata: ProcessResultMetadata
+    repeated: Optional[str] = None
+    """sha256 of the tree of what it put out when it ran once more, to compare."""
+    warnings: Tuple[str, ...] = field(init=False)
+    """What the step warns of; read once, since the record of every run asks for it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warnings", tuple(self.parsed().get("warnings", ())))
+
+    def parsed(self) -> Dict[str, Any]:
+        result: Dict[str, Any] = json.loads(self.result)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ActionResult) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> Tuple[Any, ...]:
+        return (self.action, self.address, self.key, self.files, self.result, self.repeated)
+
+
+class ActionFailed(Exception):  # noqa: N818
+    """A step found something wrong, or broke."""
+
+    def __init__(
+        self,
+        request: ActionRequest,
+        exit_code: int,
+        stderr: str,
+        metadata: Optional[ProcessResultMetadata] = None,
+    ) -> None:
+        self.exit_code = exit_code
+        self.stderr = stderr
+        self.metadata = metadata
+        kind = "is broken, a defect of ours" if exit_code == DEFECT else "failed"
+        super().__init__(f"{request.address}: step `{request.action}` {kind}:\n{stderr.rstrip()}")
+
+
+def plan_request(request: ActionRequest) -> str:
+    """Text of `request.json`."""
+    inputs: Dict[str, Any] = {}
+    for item in request.inputs:
+        inputs.setdefault(item.role, []).extend(
+            {"path": f"inputs/{item.folder}/{f.path}", "sha256": f.sha256, "size": f.size}
+            for f in item.files
+        )
+    document = {
+        "action": request.action,
+        "inputs": inputs,
+        "parameters": json.loads(request.parameters),
+    }
+    return canonical_json.dumps(document)
+
+
+def plan_process(
+    request: ActionRequest, digest: Digest, wheels: Digest, python_version: str
+) -> Process:
+    argv = ("/bin/sh", "launch.sh", python_version, "start.py", request.module)
+    return Process(
+        argv,
+        description=f"{request.action} {request.address}",
+        level=LogLevel.INFO,
+        input_digest=digest,
+        immutable_input_digests={"__wheels": wheels} if wheels != EMPTY_DIGEST else {},
+        append_only_caches={**CACHES, PROGRESS: ".progress"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            **({"ENGINEWRIGHT_ATTEMPT": str(request.attempt)} if request.attempt > 1 else {}),
+        },
+        output_directories=("outputs",),
+        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
+    )
+
+
+def process_key(process: Process) -> str:
+    """Names all that the process may depend on, on any host."""
+    parts = [
+        *process.argv,
+        *(f"{name}={value}" for name, value in sorted(process.env.items())),
+        process.input_digest.fingerprint,
+        *(d.fingerprint for _, d in sorted(process.immutable_input_digests.items())),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+async def run_process(
+    request: ActionRequest, process: Process, options: GlobalOptions
+) -> Tuple[FallibleProcessResult, StepOutputs]:
+    try:
+        result = await Get(FallibleProcessResult, Process, process)
+    except Exception as error:
+        if NO_SPACE not in str(error):
+            raise
+        what = f"{request.address}: step `{request.action}`"
+        raise DiskFullError(what, folders_of_pants(options)) from None
+    if result.exit_code != 0:
+        stderr = result.stderr.decode(errors="replace")
+        raise ActionFailed(request, result.exit_code, stderr, result.metadata)
+    return result, await Get(StepOutputs, ReadOutputs(result.output_digest))
+
+
+def was_cached(metadata: ProcessResultMetadata) -> bool:
+    """Whether the result came out of a cache when this daemon first had it."""
+    first = metadata.source(RunId(metadata.source_run_id))
+    return first != ProcessResultMetadata.Source.RAN
+
+
+@dataclass(frozen=True)
+class ToolsRequest:
+    kind: Optional[str]
+    spec: Optional[str]
+
+
+@dataclass(frozen=True)
+class Tools:
+    environment: ToolEnvironment
+
+
+@rule(desc="Run a step", level=LogLevel.DEBUG)
+async def run_action(
+    request: ActionRequest, subsystem: EnginewrightSubsystem, options: GlobalOptions
+) -> ActionResult:
+    chosen, library = await MultiGet(
+        Get(Tools, ToolsRequest(request.environment, request.tool_environment)),
+        Get(Library, LibraryRequest(request.module)),
+    )
+    tools = chosen.environment
+    small, programs, *big = await MultiGet(
+        Get(
+            Digest,
+            CreateDigest(
+                [FileContent("request.json", plan_request(request).encode()), tools.hashes()]
+            ),
+        ),
+        Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),
+        *(Get(Digest, AddPrefix(i.digest, f"inputs/{i.folder}")) for i in request.inputs),
+    )
+    digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
+    process = plan_process(request, digest, tools.wheels.digest, tools.python_version)
+    result, outputs = await run_process(request, process, options)
+    damage = outputs.damage(request.action)
+    if damage is not None:
+        logger.warning(describe_damage(request.address, request.action, damage))
+        result, outputs = await run_process(request, without_caches(process), options)
+        raise_if_damaged(request.address, request.action, outputs)
+    assert outputs.result is not None
+    repeated = None
+    if subsystem.repeat_cached and was_cached(result.metadata):
+        _, second = await run_process(request, without_caches(process), options)
+        repeated = second.files.digest.fingerprint
+    return ActionResult(
+        request.action,
+        request.address,
+        process_key(process),
+        outputs.files,
+        outputs.result,
+        result.stdout.decode(errors="replace"),
+        result.metadata,
+        repeated,
+    )
+
+
+@rule
+async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) -> Tools:
+    if request.spec is None and request.kind is None:
+        python = await Get(Interpreter, InterpreterRequest("3.11"))
+        return Tools(ToolEnvironment(None, python.version, Files()))
+    spec, origin = request.spec, "the toolchain's `environment`"
+    if spec is None:
+        assert request.kind is not None
+        spec = subsystem.environments.get(request.kind)
+        origin = f"`[enginewright].environments` ({request.kind})"
+    if spec is None:
+        known = ", ".join(sorted(subsystem.environments))
+        raise ValueError(f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}")
+    return Tools(await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin)))
+
+
+def rules() -> Iterable[Any]:
+    return collect_rules()

@@ -1,0 +1,123 @@
+"""text_dataset, engine_test: the proof that an engine is right."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from pants.core.goals.test import TestTimeoutField
+from pants.engine.target import (
+    COMMON_TARGET_FIELDS,
+    SingleSourceField,
+    Target,
+)
+
+from pants_enginewright.build_files.base import COMMON_FIELDS, EnginewrightDependenciesField
+from pants_enginewright.build_files.fields import (
+    AddressField,
+    FlagField,
+    NumberField,
+)
+
+
+class DatasetSourceField(SingleSourceField):
+    expected_file_extensions = (".txt",)
+    uses_source_roots = False
+    help = "UTF-8 text. For feature extraction: one sentence a line."
+
+
+class TextDatasetTarget(Target):
+    alias = "text_dataset"
+    core_fields = (*COMMON_TARGET_FIELDS, EnginewrightDependenciesField, DatasetSourceField)
+    help = "Text to validate with, that the model was not trained on."
+
+
+class EngineField(AddressField):
+    alias = "engine"
+    required = True
+    expected = "the address of an engine target"
+    help = "The engine to test."
+
+
+class ReferenceField(AddressField):
+    alias = "reference"
+    default = None
+    expected = "the address of a `model_checkpoint` target"
+    help = "The checkpoint that PyTorch runs, in float32, as the truth to compare with."
+
+
+class DatasetField(AddressField):
+    alias = "dataset"
+    default = None
+    expected = "the address of a `text_dataset` target"
+    help = "Held-out text for the comparison."
+
+
+class BoundField(NumberField):
+    """A threshold; `None` leaves the number unjudged."""
+
+    fractional = True
+    default = None
+
+
+class MinCosineField(BoundField):
+    alias = "min_cosine_similarity"
+    most = 1
+    help = "Least mean cosine similarity with the reference."
+
+
+class MinWorstCosineField(BoundField):
+    alias = "min_worst_cosine_similarity"
+    most = 1
+    help = "Least cosine similarity of any single token or sentence."
+
+
+class MaxAbsoluteErrorField(BoundField):
+    alias = "max_absolute_error"
+    help = "Greatest absolute difference of any output value."
+
+
+class MinTop1Field(BoundField):
+    alias = "min_top1_agreement"
+    most = 1
+    help = "Least fraction of tokens for which both predict the same next one."
+
+
+class MaxPerplexityIncreaseField(BoundField):
+    alias = "max_perplexity_increase"
+    help = "Greatest increase of perplexity over the reference, as a fraction: 0.01 is one percent."
+
+
+class ReproducibleField(FlagField):
+    alias = "reproducible"
+    default = False
+    help = "Build the plan a second time and compare the bytes."
+
+
+class EngineTestTimeoutField(TestTimeoutField):
+    """Seconds that the comparison may take."""
+
+
+BOUNDS: Tuple[type[BoundField], ...] = (
+    MinCosineField,
+    MinWorstCosineField,
+    MaxAbsoluteErrorField,
+    MinTop1Field,
+    MaxPerplexityIncreaseField,
+)
+
+
+class EngineTestTarget(Target):
+    alias = "engine_test"
+    core_fields = (
+        *COMMON_FIELDS,
+        EngineField,
+        ReferenceField,
+        DatasetField,
+        *BOUNDS,
+        ReproducibleField,
+        EngineTestTimeoutField,
+    )
+    help = (
+        "Validates an engine: manifest and plan, the graph against PyTorch on real text, and on "
+        "request that building again gives the same bytes."
+    )

@@ -1,0 +1,199 @@
+"""`engine_test`: what an engine has to prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Tuple
+
+from pants.engine.addresses import Address
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+
+from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
+from pants_enginewright.engines.engine import PLAN, Engine, EngineRequest
+from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
+from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.validation.targets import (
+    BOUNDS,
+    DatasetField,
+    DatasetSourceField,
+    EngineField,
+    ReferenceField,
+    ReproducibleField,
+    TextDatasetTarget,
+)
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    target: Target
+
+
+@dataclass(frozen=True)
+class Validation:
+    report: Files
+    """Empty where the test compares with no reference."""
+    text: str
+    steps: Tuple[ActionResult, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyRequest:
+    target: Target
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    measured: ActionResult
+    judged: ActionResult
+
+
+@dataclass(frozen=True)
+class RebuildRequest:
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    second: ActionResult
+    compared: Tuple[ActionResult, ...]
+    """For each file of `Engine.built`."""
+
+
+@rule(desc="Validate an engine")
+async def validate_engine(request: ValidationRequest) -> Validation:
+    target = request.target
+    engine = await Get(Engine, EngineRequest, EngineRequest.by_field(target[EngineField]))
+    steps: Tuple[ActionResult, ...] = engine.steps
+    text = ""
+    if engine.is_plan:
+        checked = await Get(ActionResult, ActionRequest, plan_package_check(target.address, engine))
+        steps = (*steps, checked)
+        text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
+    report = Files()
+    if target[ReferenceField].value is not None:
+        accuracy = await Get(Accuracy, AccuracyRequest(target, engine))
+        steps = (*steps, accuracy.measured, accuracy.judged)
+        report = await Get(
+            Files,
+            ComposeFiles,
+            ComposeFiles.named(accuracy.judged.files.entries, "report.json", "report.txt"),
+        )
+        text += accuracy.judged.log
+    if target[ReproducibleField].value:
+        rebuild = await Get(Rebuild, RebuildRequest(engine))
+        steps = (*steps, rebuild.second, *rebuild.compared)
+        for index, name in enumerate(engine.built):
+            sha256 = rebuild.compared[index].parsed()["sha256"]
+            text += f"built twice, same bytes: {name}, sha256 {sha256}\n"
+    return Validation(report, text, steps)
+
+
+def plan_package_check(address: Address, engine: Engine) -> ActionRequest:
+    files = engine.package.by_path()
+    others = tuple(f for name, f in files.items() if name not in (PLAN, "engine.json"))
+    digest = engine.package.digest
+    # One folder, given once: the roles divide its files.
+    return ActionRequest.create(
+        "check_engine",
+        address=address,
+        inputs=[
+            ActionInput("plan", (files[PLAN],), digest, "package"),
+            ActionInput("manifest", (files["engine.json"],), digest, "package"),
+            ActionInput("package", others, digest, "package"),
+        ],
+    )
+
+
+@rule(desc="Measure the accuracy of an engine's model")
+async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
+    target, engine = request.target, request.engine
+    reference = await Get(
+        Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
+    )
+    named = NamedTarget.by_field(target[DatasetField])
+    dataset = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(TextDatasetTarget.alias))
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField]))
+    listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
+    text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
+    measured = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "measure_accuracy",
+            address=target.address,
+            environment="validate",
+            inputs=[
+                *engine.measured,
+                ActionInput.of("config", reference.config, "reference"),
+                ActionInput.of("weights", reference.weights, "reference"),
+                ActionInput.of("tokenizer", reference.tokenizer, "reference"),
+                ActionInput.of("dataset", text),
+            ],
+            parameters=plan_measurement(engine.model.task),
+        ),
+    )
+    measurements = await Get(
+        Files, ComposeFiles, ComposeFiles.named(measured.files.entries, "measurements.json")
+    )
+    judged = await Get(
+        ActionResult,
+        ActionRequest,
+        ActionRequest.create(
+            "judge_accuracy",
+            address=target.address,
+            inputs=[ActionInput.of("measurements", measurements)],
+            parameters={field.alias: target[field].value for field in BOUNDS},
+        ),
+    )
+    return Accuracy(measured, judged)
+
+
+def plan_measurement(task: str) -> Dict[str, Any]:
+    """Several sequence lengths and batch sizes, so that padding and both ends are covered."""
+    if task == "feature-extraction":
+        return {
+            "task": task,
+            "max_sequence": 128,
+            "sequence_lengths": [16, 64],
+            "batch_sizes": [1, 4],
+        }
+    return {
+        "task": task,
+        "max_sequence": 256,
+        "sequence_lengths": [17, 64, 256],
+        "batch_sizes": [1, 3],
+    }
+
+
+def plan_comparison(address: Address, first: Files, second: Files) -> ActionRequest:
+    return ActionRequest.create(
+        "compare_builds",
+        address=address,
+        inputs=[ActionInput.of("first", first), ActionInput.of("second", second)],
+    )
+
+
+@rule(desc="Build an engine a second time")
+async def build_again(request: RebuildRequest) -> Rebuild:
+    engine = request.engine
+    second = await Get(ActionResult, ActionRequest, engine.build.again())
+    firsts = await MultiGet(
+        Get(Files, ComposeFiles, ComposeFiles.named(engine.package.entries, name))
+        for name in engine.built
+    )
+    seconds = await MultiGet(
+        Get(Files, ComposeFiles, ComposeFiles.named(second.files.entries, name))
+        for name in engine.built
+    )
+    compared = await MultiGet(
+        Get(ActionResult, ActionRequest, plan_comparison(engine.address, first, seconds[index]))
+        for index, first in enumerate(firsts)
+    )
+    return Rebuild(second, tuple(compared))
+
+
+def rules() -> Iterable[Any]:
+    return collect_rules()
