@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from enginewright.errors import InputError, Problem
+from enginewright.schema import Sha256, Size
 
 
 @dataclass(frozen=True)
 class FileDigest:
     """Content of a file: sha256 as 64 lower-case hex digits, and size in bytes."""
 
-    sha256: str
-    size: int
+    sha256: Sha256
+    size: Size
 
     @classmethod
     def of(cls, path: Path) -> FileDigest:
