@@ -29,6 +29,7 @@ from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.reader import read_model
 from enginewright.products.tensorrt.builder import build
 from enginewright.products.tensorrt.options import BuildRequest
+from enginewright.tasks.registry import TASKS
 
 # As models/qwen3/BUILD and engines/BUILD say.
 SPEC = ExportSpec(
@@ -49,7 +50,7 @@ def export_model(checkpoint: Path, model_path: Path) -> None:
     document = canonical_json.read_object(config_path)
     config = parse_config(document, str(config_path))
     model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
-    graph = export(task_module(model, config), config, SPEC)
+    graph = export(task_module(model, config, TASKS[SPEC.task]), config, SPEC)
     clean(graph)
     write_model(graph, model_path)
 

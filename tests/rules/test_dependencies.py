@@ -14,7 +14,7 @@ from pants.engine.target import (
 )
 from pants.testutil.rule_runner import MockGet, run_rule_with_mocks
 from pants_enginewright.build_files.addresses import NamedTarget, resolve_target_of_kind
-from pants_enginewright.build_files.dependencies import specs_of, steps_of
+from pants_enginewright.build_files.dependencies import modules_of, specs_of, steps_of
 from pants_enginewright.engines.targets import TensorrtRtxEngineTarget
 from pants_enginewright.models.targets import (
     ConfigField,
@@ -40,6 +40,12 @@ def onnx_model(**fields: Any) -> Target:
 )
 def test_steps_and_environments_of_a_model(fields: Any, steps: Tuple[Any, Any]) -> None:
     assert steps_of(onnx_model(**fields)) == steps
+
+
+def test_a_traced_model_depends_on_the_room_of_its_task_alone() -> None:
+    room = "enginewright.tasks.feature_extraction.torch_module"
+    assert modules_of(onnx_model(task="feature-extraction")) == (room,)
+    assert modules_of(onnx_model(exporter="direct")) == ()
 
 
 def test_every_address_that_a_field_names() -> None:

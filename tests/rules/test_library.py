@@ -57,6 +57,17 @@ def runner() -> RuleRunner:
     return runner
 
 
+def test_modules_that_a_step_imports_by_name_come_with_what_they_import(
+    runner: RuleRunner,
+) -> None:
+    request = LibraryRequest("enginewright.actions.check", ("enginewright.validation",))
+    digest = runner.request(Library, [request]).digest
+    files = runner.request(Snapshot, [digest]).files
+    assert "__library/enginewright/validation.py" in files
+    assert "__library/enginewright/actions/check.py" in files
+    assert "__library/enginewright/actions/validate.py" not in files
+
+
 def library_of(runner: RuleRunner, action: str) -> Tuple[Digest, Tuple[str, ...]]:
     found = runner.request(Library, [LibraryRequest(f"enginewright.actions.{action}")])
     return found.digest, runner.request(Snapshot, [found.digest]).files

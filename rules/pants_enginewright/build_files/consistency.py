@@ -19,6 +19,7 @@ from pants_enginewright.models.targets import (
     QuantizedModelTarget,
     TaskField,
 )
+from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.validation.targets import (
     BOUNDS,
     DatasetField,
@@ -41,17 +42,18 @@ def problems_of(target: Target) -> Iterator[str]:
 
 
 def _onnx_model(target: Target) -> Iterator[str]:
-    task = target[TaskField].value
+    name = target[TaskField].value
+    task = TASKS.get(name)
     if target[ExporterField].value == "direct":
-        if task == "feature-extraction":
+        if task is not None and not task.is_decoder:
             yield (
-                f"field `task` has value {task!r}; exporter 'direct' has only decoders: use 'torch'"
+                f"field `task` has value {name!r}; exporter 'direct' has only decoders: use 'torch'"
             )
         if target[DynamicAxesField].value != DynamicAxesField.default:
             yield "field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"
         return
-    if task == "text-generation-with-past":
-        yield f"field `task` has value {task!r}; expected exporter 'direct' for a KV cache"
+    if task is not None and task.has_cache:
+        yield f"field `task` has value {name!r}; expected exporter 'direct' for a KV cache"
     if target[LogitsField].value == "last":
         yield "field `logits` has value 'last'; expected exporter 'direct' for it"
 

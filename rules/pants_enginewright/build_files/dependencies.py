@@ -31,7 +31,9 @@ from pants_enginewright.models.targets import (
     OnnxModelTarget,
     PluginsField,
     QuantizedModelTarget,
+    TaskField,
 )
+from pants_enginewright.models.tasks import TASKS, modules
 from pants_enginewright.steps.library import module_path
 from pants_enginewright.subsystems import EnginewrightSubsystem
 from pants_enginewright.validation.targets import EngineTestTarget
@@ -82,6 +84,16 @@ def steps_of(target: Target) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
     return STEPS.get(target.alias, ((), ()))
 
 
+def modules_of(target: Target) -> Tuple[str, ...]:
+    """Modules that the target's steps import by the name of a task."""
+    if isinstance(target, OnnxModelTarget):
+        task = TASKS.get(target[TaskField].value)
+        traced = task is not None and target[ExporterField].value != "direct"
+        return (task.module("torch_module"),) if task is not None and traced else ()
+    # The task of an engine is not known before its model is.
+    return modules("measure") if isinstance(target, EngineTestTarget) else ()
+
+
 def specs_of(target: Target) -> List[str]:
     """Addresses that the target's fields name, as written."""
     specs: List[str] = []
@@ -106,7 +118,8 @@ async def infer_enginewright_dependencies(
         toolchain = await Get(Toolchain, ToolchainRequest(address.spec, "inference"))
         environments.append(toolchain.parsed()["environment"])
     root = subsystem.library_root
-    paths = [module_path(root, f"enginewright.actions.{name}") for name in actions] if root else []
+    imported = [*(f"enginewright.actions.{name}" for name in actions), *modules_of(target)]
+    paths = [module_path(root, name) for name in imported] if root else []
     paths.extend(plugin_files(target.alias))
     named, tools, code = await MultiGet(
         Get(

@@ -10,6 +10,7 @@ from pants.engine.rules import Get, collect_rules, rule
 
 from pants_enginewright import canonical_json
 from pants_enginewright.models.onnx_model import OnnxModel
+from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 
 DECODER_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -41,10 +42,7 @@ def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
     summary = model.checkpoint.summary()
-    if (
-        not model.task.startswith("text-generation")
-        or summary["model_type"] not in DECODER_FAMILIES
-    ):
+    if not TASKS[model.task].is_decoder or summary["model_type"] not in DECODER_FAMILIES:
         return None
     return ActionRequest.create(
         "estimate_size",

@@ -26,6 +26,7 @@ from pants_enginewright.models.targets import (
     QuantizedModelTarget,
     TaskField,
 )
+from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files
 
@@ -228,6 +229,7 @@ async def export_with_torch(request: ExportWithTorch) -> TorchExport:
                 ActionInput.of("weights", checkpoint.weights, "checkpoint"),
             ],
             parameters=_export_parameters(target),
+            modules=export_modules(target),
         ),
     )
     model = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
@@ -281,6 +283,11 @@ def _conversion(target: Target, checkpoint: Checkpoint, dtype: str) -> ActionReq
         ],
         parameters={"dtype": dtype},
     )
+
+
+def export_modules(target: Target) -> Tuple[str, ...]:
+    """What the step that traces imports by the name of the target's task."""
+    return (TASKS[target[TaskField].value].module("torch_module"),)
 
 
 def _export_parameters(target: Target) -> Dict[str, Any]:

@@ -17,6 +17,7 @@ from pants_enginewright.build_files.fields import (
     TextField,
 )
 from pants_enginewright.build_files.owned_files import OwnedFilesField
+from pants_enginewright.models.tasks import TASKS
 
 PLUGINS = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
 
@@ -95,11 +96,9 @@ class CheckpointField(ModelOriginField):
 class TaskField(ChoiceField):
     alias = "task"
     required = True
-    choices = ("text-generation", "text-generation-with-past", "feature-extraction")
-    help = (
-        "What the graph computes. `text-generation`: input_ids to logits. "
-        "`text-generation-with-past`: the same with a KV cache; exporter `direct`. "
-        "`feature-extraction`: input_ids and attention_mask to embeddings."
+    choices = tuple(TASKS)
+    help = "What the graph computes. " + " ".join(
+        f"`{task.name}`: {task.describes}." for task in TASKS.values()
     )
 
 

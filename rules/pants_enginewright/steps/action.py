@@ -80,6 +80,8 @@ class ActionRequest(EngineAwareParameter):
     inputs: Tuple[ActionInput, ...]
     parameters: str
     """Canonical JSON object."""
+    modules: Tuple[str, ...] = ()
+    """Modules of the library that the step imports by name, such as a part of a task's room."""
     attempt: int = 1
     """Runs a step again whose result is known, to compare."""
 
@@ -93,9 +95,18 @@ class ActionRequest(EngineAwareParameter):
         tool_environment: Optional[str] = None,
         inputs: Iterable[ActionInput] = (),
         parameters: Mapping[str, Any] = FrozenDict(),
+        modules: Iterable[str] = (),
     ) -> ActionRequest:
         text = canonical_json.dumps(dict(parameters))
-        return cls(action, environment, tool_environment, str(address), tuple(inputs), text)
+        return cls(
+            action,
+            environment,
+            tool_environment,
+            str(address),
+            tuple(inputs),
+            text,
+            tuple(modules),
+        )
 
     def again(self) -> ActionRequest:
         return dataclasses.replace(self, attempt=self.attempt + 1)
@@ -254,7 +265,7 @@ async def run_action(
 ) -> ActionResult:
     chosen, library = await MultiGet(
         Get(Tools, ToolsRequest(request.environment, request.tool_environment)),
-        Get(Library, LibraryRequest(request.module)),
+        Get(Library, LibraryRequest(request.module, request.modules)),
     )
     tools = chosen.environment
     small, programs, *big = await MultiGet(

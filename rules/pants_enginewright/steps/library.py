@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Any, Iterable, Tuple
 
 from pants.backend.python.target_types import PythonSourceField
 from pants.core.target_types import ResourceSourceField
@@ -11,7 +11,7 @@ from pants.core.util_rules.source_files import SourceFilesRequest
 from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
 from pants.engine.fs import EMPTY_DIGEST, AddPrefix, Digest
 from pants.engine.internals.graph import Owners, OwnersRequest
-from pants.engine.rules import Get, collect_rules, rule
+from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import SourcesField, TransitiveTargets, TransitiveTargetsRequest
 from pants.util.logging import LogLevel
 
@@ -24,12 +24,14 @@ FOLDER = "__library"
 class LibraryRequest:
     module: str
     """Dotted name of the module that a step runs."""
+    others: Tuple[str, ...] = ()
+    """Modules that it imports by name."""
 
 
 @dataclass(frozen=True)
 class Library:
     digest: Digest
-    """The module, what it imports and tables, under `__library/`; empty where wheels bring it."""
+    """The modules, what they import and tables, under `__library/`; empty where wheels bring it."""
 
 
 def module_path(root: str, module: str) -> str:
@@ -40,14 +42,18 @@ def module_path(root: str, module: str) -> str:
 async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsystem) -> Library:
     if not subsystem.library_root:
         return Library(EMPTY_DIGEST)
-    path = module_path(subsystem.library_root, request.module)
-    owners = await Get(Owners, OwnersRequest((path,)))
-    if not owners:
-        raise ValueError(
-            f"no target owns {path}: `[enginewright].library_root` is "
-            f"{subsystem.library_root!r}, and a `python_sources` target must own the library there"
-        )
-    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest(owners))
+    names = (request.module, *request.others)
+    paths = [module_path(subsystem.library_root, name) for name in names]
+    owned = await MultiGet(Get(Owners, OwnersRequest((path,))) for path in paths)
+    for index, path in enumerate(paths):
+        if not owned[index]:
+            raise ValueError(
+                f"no target owns {path}: `[enginewright].library_root` is "
+                f"{subsystem.library_root!r}, and a `python_sources` target must own the library "
+                f"there"
+            )
+    roots = [address for owners in owned for address in owners]
+    transitive = await Get(TransitiveTargets, TransitiveTargetsRequest(roots))
     fields = [t[SourcesField] for t in transitive.closure if t.has_field(SourcesField)]
     sources = await Get(
         StrippedSourceFiles,

@@ -26,8 +26,8 @@ from enginewright.exporters.direct.weight_layout import (
 from enginewright.onnx_model.element_type import ELEMENT_TYPES, ElementType, element_type
 from enginewright.onnx_model.interface import describe_interface
 from enginewright.step import ActionRequest, Result, main
+from enginewright.tasks.registry import TASKS
 
-TASKS = ("text-generation", "text-generation-with-past")
 OPSETS = (23,)
 LOGITS = ("all", "last")
 
@@ -44,7 +44,7 @@ class Parameters:
         """Raise `InputError` with every value that is not allowed."""
         problems = []
         for name, valid in (
-            ("task", TASKS),
+            ("task", tuple(task.name for task in TASKS.values() if task.is_decoder)),
             ("opset", OPSETS),
             ("dtype", tuple(candidate.name for candidate in ELEMENT_TYPES)),
             ("logits", LOGITS),
@@ -86,7 +86,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     options = GraphOptions(
         parameters.opset,
         target,
-        with_past=parameters.task == "text-generation-with-past",
+        with_past=TASKS[parameters.task].has_cache,
         last_logits_only=parameters.logits == "last",
         # TensorRT for RTX 1.7 has no float32 kernel for the operator and refuses it.
         attention_operator=target.name != "float32",

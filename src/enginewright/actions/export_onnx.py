@@ -20,6 +20,7 @@ from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.interface import check_axes, describe_interface
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
+from enginewright.tasks.registry import find_task
 
 STEP = "export_onnx"
 
@@ -35,17 +36,18 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     document = canonical_json.read_object(config_file.path)
     config = parse_config(document, str(config_file.path))
     check_support(config)
-    check_task(config, spec.task)
+    task = find_task(spec.task, "parameter `task`")
+    check_task(config, task)
     report(STEP, f"loading {config.architecture} as {spec.dtype}")
     model = load_model(config, document, [file.path for file in weights], spec.dtype)
-    module = task_module(model, config)
+    module = task_module(model, config, task)
     report(STEP, f"tracing at opset {spec.opset}")
     graph = export(module, config, spec)
     report(STEP, "writing the graph and its weights")
     clean(graph)
     proto = write_model(graph, outputs / "model" / "model.onnx")
     interface = describe_interface(proto)
-    check_axes(interface, module.axes, spec.dynamic_axes)
+    check_axes(interface, module.signature.axes(), spec.dynamic_axes)
     warnings = []
     if config.dtype == "bfloat16" and spec.dtype == "float16":
         warnings.append(

@@ -15,19 +15,20 @@ from enginewright.memory.weight_sizes import (
     kv_bytes_per_token,
     weight_sizes,
 )
+from enginewright.tasks.registry import Task, find_task
 
 PLAN_OVERHEAD_BYTES = 5_000_000
 """What TensorRT for RTX 1.7.1 adds to the weights, for one compute capability: 4.4 to 6.4 MB were
 seen for decoders of two layers; 38 MB, which the tolerance covers, for Qwen3-0.6B in bfloat16."""
 TOLERANCE_FRACTION = 0.03
 TOLERANCE_BYTES = 6_000_000
-TASKS_WITH_PAST = ("text-generation-with-past",)
 
 
 @dataclass(frozen=True)
 class SizeRequest:
     dtype: str
-    task: str
+    task: Task | None
+    """None sizes a decoder without a cache."""
     logits: str
     quantization: Quantization | None
     profiles: tuple[ProfileShape, ...]
@@ -49,7 +50,8 @@ class SizeRequest:
         quantization = _quantization(parameters.get("quantization"), problems)
         profiles = _profiles(parameters.get("profiles", []), problems)
         raise_if_any(problems)
-        task = str(parameters.get("task", "text-generation"))
+        name = parameters.get("task")
+        task = None if name is None else find_task(name, "parameter `task`")
         return cls(str(dtype), task, logits, quantization, profiles)
 
 
@@ -99,7 +101,7 @@ def estimate(config: Config, request: SizeRequest) -> dict[str, Any]:
     engine = weights.bytes + PLAN_OVERHEAD_BYTES
     if any(shape.tokens == 1 for shape in request.profiles) and len(request.profiles) > 1:
         engine += weights.repacked_bytes
-    with_past = request.task in TASKS_WITH_PAST
+    with_past = request.task is not None and request.task.has_cache
     profiles = []
     for shape in request.profiles:
         memory = profile_memory(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from enginewright.errors import Problem, raise_if_any
+from enginewright.tasks.registry import TASKS, Task
 
-TASKS = ("feature-extraction", "text-generation")
 DTYPES = ("bfloat16", "float16", "float32")
-AXES = ("batch", "sequence")
 MIN_OPSET, MAX_OPSET = 18, 23
 """What `torch.onnx.export(dynamo=True)` of torch 2.13 writes."""
 _FIELDS = ("dtype", "dynamic_axes", "opset", "static_axes", "task")
@@ -21,27 +20,41 @@ class ExportSpec:
     """Raises `InputError` with all problems when a value is not allowed."""
 
     task: str
-    """One of `TASKS`."""
+    """A name of `tasks.registry`."""
     opset: int
     dtype: str
     """Of weights and arithmetic, one of `DTYPES`."""
     dynamic_axes: tuple[str, ...]
-    """Axes that stay dynamic in the graph, of `AXES`."""
+    """Axes that stay dynamic in the graph, of those that the task's signature has."""
     static_axes: Mapping[str, int]
     """Sizes of the other axes."""
 
     def __post_init__(self) -> None:
         problems: list[Problem] = []
-        for name, value, allowed in (("task", self.task, TASKS), ("dtype", self.dtype, DTYPES)):
+        for name, value, allowed in (
+            ("task", self.task, sorted(TASKS)),
+            ("dtype", self.dtype, DTYPES),
+        ):
             if value not in allowed:
                 problems.append(_wrong(name, " or ".join(allowed), value))
         if type(self.opset) is not int or not MIN_OPSET <= self.opset <= MAX_OPSET:
             expected = f"a whole number from {MIN_OPSET} to {MAX_OPSET}"
             problems.append(_wrong("opset", expected, self.opset))
-        for name in [*self.dynamic_axes, *self.static_axes]:
-            if name not in AXES:
-                problems.append(_wrong("dynamic_axes, static_axes", " and ".join(AXES), name))
-        for name in AXES:
+        if self.task in TASKS:
+            problems.extend(self._axis_problems(TASKS[self.task]))
+        for name, size in self.static_axes.items():
+            if type(size) is not int or size < 1:
+                problems.append(_wrong(f"static_axes.{name}", "a size of at least 1", size))
+        raise_if_any(problems)
+
+    def _axis_problems(self, task: Task) -> list[Problem]:
+        axes: tuple[str, ...] = task.part("signature").SIGNATURE.axis_names()
+        problems = [
+            _wrong("dynamic_axes, static_axes", " and ".join(axes), name)
+            for name in [*self.dynamic_axes, *self.static_axes]
+            if name not in axes
+        ]
+        for name in axes:
             given = [*self.dynamic_axes, *self.static_axes].count(name)
             if given != 1:
                 problems.append(
@@ -53,10 +66,7 @@ class ExportSpec:
                         f'add "{name}" to `dynamic_axes`',
                     )
                 )
-        for name, size in self.static_axes.items():
-            if type(size) is not int or size < 1:
-                problems.append(_wrong(f"static_axes.{name}", "a size of at least 1", size))
-        raise_if_any(problems)
+        return problems
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> ExportSpec:

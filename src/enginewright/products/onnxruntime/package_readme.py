@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from enginewright.tasks.registry import find_task
+
 
 def render(manifest: Mapping[str, Any]) -> str:
     """Markdown for a manifest as `manifest.describe` makes it; equal manifests give equal text."""
@@ -15,8 +17,7 @@ def render(manifest: Mapping[str, Any]) -> str:
         f"[{', '.join(map(str, tensor['shape']))}] |\n"
         for tensor in manifest["tensors"]
     )
-    embeds = manifest["task"] == "feature-extraction"
-    arguments = "--lines sentences.txt" if embeds else '--prompt "Once upon a time"'
+    arguments = find_task(manifest["task"], "engine.json, `task`").usage
     return (
         f"# {manifest['name']}\n\n"
         f"An inference engine for {product['name']} {product['version']}, task "

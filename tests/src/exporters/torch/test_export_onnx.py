@@ -21,12 +21,14 @@ from safetensors.torch import save_file
 from enginewright.actions import check_graph, export_onnx
 from enginewright.checkpoint.config import Config, DecoderConfig, parse_config
 from enginewright.errors import InputError
+from enginewright.exporters.torch.attention_mask import masked_value
 from enginewright.exporters.torch.export import check_task
 from enginewright.exporters.torch.load_model import check_support, load_model
 from enginewright.exporters.torch.spec import ExportSpec
-from enginewright.exporters.torch.task_modules import TextGeneration, masked_value
 from enginewright.hashing import FileDigest
 from enginewright.step import ActionRequest, InputFile, run_step
+from enginewright.tasks.registry import TASKS
+from enginewright.tasks.text_generation.torch_module import TextGeneration
 
 DECODER: dict[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -409,17 +411,19 @@ def errors_of(action: Any) -> str:
 
 def test_a_task_that_the_model_cannot_do() -> None:
     for document, task in ((DECODER, "feature-extraction"), (ENCODER, "text-generation")):
-        text = errors_of(lambda d=document, t=task: check_task(config_of(d), t))
+        text = errors_of(lambda d=document, t=task: check_task(config_of(d), TASKS[t]))
         assert "the model cannot do the task" in text
         assert document["architectures"][0] in text
-    check_task(config_of(ENCODER), "feature-extraction")
-    check_task(config_of(DECODER), "text-generation")
+    text = errors_of(lambda: check_task(config_of(DECODER), TASKS["text-generation-with-past"]))
+    assert "torch traces no KV cache" in text
+    check_task(config_of(ENCODER), TASKS["feature-extraction"])
+    check_task(config_of(DECODER), TASKS["text-generation"])
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "longrope", "made_up"])
 def test_a_rope_scaling_that_cannot_be_exported(kind: str) -> None:
     document = {**DECODER, "rope_parameters": {"rope_type": kind, "factor": 2.0}}
-    text = errors_of(lambda: check_task(config_of(document), "text-generation"))
+    text = errors_of(lambda: check_task(config_of(document), TASKS["text-generation"]))
     assert "expected: default, linear, yarn, llama3" in text
     assert f"actual:   {kind}" in text
 

@@ -41,13 +41,18 @@ def test_all_wrong_values_at_once() -> None:
             "static_axes": {"batch": 0},
         }
     )
-    assert "expected: feature-extraction or text-generation\n  actual:   'poetry'" in text
+    valid = "feature-extraction or text-generation or text-generation-with-past"
+    assert f"expected: {valid}\n  actual:   'poetry'" in text
     assert "expected: a whole number from 18 to 23\n  actual:   17" in text
     assert "expected: bfloat16 or float16 or float32" in text
+    assert "parameter `static_axes.batch`" in text
+
+
+def test_the_axes_are_those_of_the_task() -> None:
+    text = errors({**SOUND, "dynamic_axes": ["time", "batch"], "static_axes": {"batch": 1}})
     assert "expected: batch and sequence\n  actual:   'time'" in text
     assert "axis `batch` must be given once" in text
     assert "axis `sequence` must be given once" in text
-    assert "parameter `static_axes.batch`" in text
 
 
 def test_unknown_missing_and_ill_typed_parameters_at_once() -> None:

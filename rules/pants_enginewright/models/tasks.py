@@ -1,0 +1,63 @@
+"""What a model can be exported for: a task is one row here, and a room in `enginewright.tasks`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Tuple
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    room: str
+    """Its package in `enginewright.tasks`; several tasks may share one."""
+    dataset: str
+    """Alias of the target that an `engine_test` of it measures with."""
+    axes: Tuple[str, ...]
+    """What a traced graph leaves dynamic."""
+    describes: str
+    """For the field's help."""
+    is_decoder: bool = False
+    """Whether the exporter `direct` writes its graph, and its size follows from the config."""
+    has_cache: bool = False
+    """Whether its graph keeps keys and values; only the exporter `direct` writes such a one."""
+
+    def module(self, part: str) -> str:
+        """Dotted name of a part of its room, such as `measure`."""
+        return f"enginewright.tasks.{self.room}.{part}"
+
+
+TASKS: Dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            "text-generation",
+            "text_generation",
+            "text_dataset",
+            ("batch", "sequence"),
+            "input_ids to logits",
+            is_decoder=True,
+        ),
+        Task(
+            "text-generation-with-past",
+            "text_generation",
+            "text_dataset",
+            ("batch", "sequence"),
+            "the same with a KV cache; exporter `direct`",
+            is_decoder=True,
+            has_cache=True,
+        ),
+        Task(
+            "feature-extraction",
+            "feature_extraction",
+            "text_dataset",
+            ("batch", "sequence"),
+            "input_ids and attention_mask to embeddings",
+        ),
+    )
+}
+
+
+def modules(part: str) -> Tuple[str, ...]:
+    """That part of every room, once."""
+    return tuple(dict.fromkeys(task.module(part) for task in TASKS.values()))
