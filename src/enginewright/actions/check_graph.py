@@ -86,7 +86,7 @@ def run_checks(checked: CheckedModel, parameters: Parameters) -> dict[str, Findi
     if parameters.reader is not None:
         findings["reader_limits"] = check_reader_limits(model, where, parameters.reader)
     if parameters.dtype is not None:
-        findings["weight_dtype"] = check_weight_dtype(model.graph, where, parameters.dtype)
+        findings["weight_dtype"] = check_weight_dtype(model, where, parameters.dtype)
     # The others look at types, which an invalid graph does not have.
     if not findings["structure"].problems:
         findings["shapes"] = check_shapes(checked)

@@ -13,8 +13,8 @@ from pathlib import Path
 import onnx
 
 from enginewright.errors import InputError, Problem
-from enginewright.onnx_model.external_tensors import is_external
 from enginewright.onnx_model.files import find_model
+from enginewright.onnx_model.tensors import external_files
 from enginewright.passes.operators.operator import DOMAIN, DOMAIN_VERSION
 from enginewright.passes.replace import replace_subgraphs
 from enginewright.progress import report
@@ -36,23 +36,11 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
     return {
         "model": "model/model.onnx",
-        "external_data": _external_files(model),
+        "external_data": list(external_files(model)),
         "mode": mode,
         "domain": {"name": DOMAIN, "version": DOMAIN_VERSION} if mode == "kernel" else None,
         "replaced": [one.to_json() for one in replaced],
     }
-
-
-def _external_files(model: onnx.ModelProto) -> list[str]:
-    return sorted(
-        {
-            entry.value
-            for tensor in model.graph.initializer
-            if is_external(tensor)
-            for entry in tensor.external_data
-            if entry.key == "location"
-        }
-    )
 
 
 if __name__ == "__main__":

@@ -4,43 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 from pathlib import PurePosixPath
 
 import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
-from enginewright.onnx_model.external_tensors import is_external
-from enginewright.onnx_model.reader import graphs
-
-_T = onnx.TensorProto
-_BITS: Mapping[int, int] = {
-    _T.INT4: 4,
-    _T.UINT4: 4,
-    _T.FLOAT4E2M1: 4,
-    _T.BOOL: 8,
-    _T.INT8: 8,
-    _T.UINT8: 8,
-    _T.FLOAT8E4M3FN: 8,
-    _T.FLOAT8E4M3FNUZ: 8,
-    _T.FLOAT8E5M2: 8,
-    _T.FLOAT8E5M2FNUZ: 8,
-    _T.FLOAT8E8M0: 8,
-    _T.BFLOAT16: 16,
-    _T.FLOAT16: 16,
-    _T.INT16: 16,
-    _T.UINT16: 16,
-    _T.FLOAT: 32,
-    _T.INT32: 32,
-    _T.UINT32: 32,
-    _T.COMPLEX64: 64,
-    _T.DOUBLE: 64,
-    _T.INT64: 64,
-    _T.UINT64: 64,
-    _T.COMPLEX128: 128,
-}
-"""Bits of one element, by ONNX type."""
+from enginewright.onnx_model.data_type import DATA_TYPES
+from enginewright.onnx_model.tensors import HeldTensor, all_tensors
 
 
 @dataclass(frozen=True)
@@ -63,12 +34,11 @@ def external_tensors(
     """The external tensors of a model, and what is wrong with the way they are written down."""
     problems: list[Problem] = []
     tensors = []
-    for graph in graphs(model.graph):
-        for tensor in _all_tensors(graph):
-            if is_external(tensor):
-                found = _read(tensor, where, problems)
-                if found is not None:
-                    tensors.append(found)
+    for held in all_tensors(model):
+        if held.is_external:
+            found = _read(held, where, problems)
+            if found is not None:
+                tensors.append(found)
     return tuple(tensors), tuple(problems)
 
 
@@ -83,17 +53,9 @@ def check_external_data(
     return Findings(tuple(problems))
 
 
-def _all_tensors(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
-    attributes = [attribute for node in graph.node for attribute in node.attribute]
-    return [
-        *graph.initializer,
-        *(attribute.t for attribute in attributes if attribute.HasField("t")),
-        *(tensor for attribute in attributes for tensor in attribute.tensors),
-    ]
-
-
-def _read(tensor: onnx.TensorProto, where: str, problems: list[Problem]) -> ExternalTensor | None:
-    here = f"{where}, tensor `{tensor.name}`"
+def _read(held: HeldTensor, where: str, problems: list[Problem]) -> ExternalTensor | None:
+    tensor = held.tensor
+    here = f"{where}, {held.place}"
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     path = PurePosixPath(location)
@@ -107,13 +69,13 @@ def _read(tensor: onnx.TensorProto, where: str, problems: list[Problem]) -> Exte
             )
         )
         return None
-    bits = _BITS.get(tensor.data_type)
-    if bits is None or any(extent < 0 for extent in tensor.dims):
+    data_type = DATA_TYPES.get(tensor.data_type)
+    if data_type is None or any(extent < 0 for extent in tensor.dims):
         problems.append(
             Problem("the size of external data is not defined", here, "a number type and a shape")
         )
         return None
-    size = -(-bits * prod(tensor.dims) // 8)
+    size = data_type.bytes_of(tensor.dims)
     offset, length = entries.get("offset", "0"), entries.get("length", str(size))
     if not (_is_size(offset) and _is_size(length)):
         actual = f"offset `{offset}`, length `{length}`"
@@ -124,14 +86,13 @@ def _read(tensor: onnx.TensorProto, where: str, problems: list[Problem]) -> Exte
             Problem(
                 "the length of external data does not match dtype and shape",
                 f"{here}, `length`",
-                f"{size} bytes for {onnx.TensorProto.DataType.Name(tensor.data_type)} "
-                f"{list(tensor.dims)}",
+                f"{size} bytes for {data_type.onnx_name} {list(tensor.dims)}",
                 f"{length} bytes",
             )
         )
     begin = int(offset)
     shape = tuple(tensor.dims)
-    return ExternalTensor(tensor.name, tensor.data_type, shape, str(path), begin, begin + size)
+    return ExternalTensor(held.name, tensor.data_type, shape, str(path), begin, begin + size)
 
 
 def _is_size(text: str) -> bool:

@@ -10,7 +10,8 @@ import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
-from enginewright.onnx_model.reader import CheckedModel, nodes
+from enginewright.onnx_model.reader import CheckedModel
+from enginewright.onnx_model.tensors import nodes
 
 _NORMS = ("GroupNormalization", "LayerNormalization", "RMSNormalization")
 _SQUARE_SUMS = ("ReduceL2", "ReduceSumSquare")

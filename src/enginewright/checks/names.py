@@ -9,7 +9,7 @@ import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
-from enginewright.onnx_model.reader import nodes
+from enginewright.onnx_model.tensors import nodes
 
 
 def check_names(graph: onnx.GraphProto, where: str) -> Findings:

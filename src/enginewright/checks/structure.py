@@ -6,7 +6,7 @@ import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
-from enginewright.onnx_model.external_tensors import without_external_tensors
+from enginewright.onnx_model.external_tensors import find_invalidity, first_lines
 from enginewright.onnx_model.reader import CheckedModel
 
 STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -14,10 +14,8 @@ STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 
 def check_structure(checked: CheckedModel) -> Findings:
     """What `onnx.checker` says; node by node types come from `check_shapes`."""
-    try:
-        onnx.checker.check_model(without_external_tensors(checked.model))
-    except onnx.checker.ValidationError as error:
-        message = _first_lines(error)
+    message = find_invalidity(checked.model)
+    if message:
         return Findings((Problem("the graph is not valid ONNX", checked.where, actual=message),))
     return Findings()
 
@@ -39,7 +37,7 @@ def check_shapes(checked: CheckedModel) -> Findings:
         RuntimeError,
         ValueError,  # an element type that does not exist
     ) as error:
-        message = _first_lines(error)
+        message = first_lines(error)
         problem = Problem("shapes or types contradict each other", checked.where, actual=message)
         return Findings((problem,))
     return _unknown_values(checked, inferred.graph)
@@ -80,8 +78,3 @@ def _is_known(value: onnx.TypeProto) -> bool:
     if not value.HasField("tensor_type"):
         return value.WhichOneof("value") is not None
     return bool(value.tensor_type.elem_type) and value.tensor_type.HasField("shape")
-
-
-def _first_lines(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines)[:500]

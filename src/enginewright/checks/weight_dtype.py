@@ -9,6 +9,7 @@ import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
+from enginewright.onnx_model.tensors import all_tensors
 
 DTYPES = {
     "bfloat16": int(onnx.TensorProto.BFLOAT16),
@@ -17,16 +18,16 @@ DTYPES = {
 }
 
 
-def check_weight_dtype(graph: onnx.GraphProto, where: str, dtype: str) -> Findings:
-    """Most floating-point elements of the initializers must be of `dtype`, a key of `DTYPES`.
+def check_weight_dtype(model: onnx.ModelProto, where: str, dtype: str) -> Findings:
+    """Most floating-point elements of all tensors must be of `dtype`, a key of `DTYPES`.
 
     Some are others on purpose: norms and tables of positions that are computed in float32.
     """
     names = {number: name for name, number in DTYPES.items()}
     elements: Counter[str] = Counter()
-    for tensor in graph.initializer:
-        if tensor.data_type in names:
-            elements[names[tensor.data_type]] += prod(tensor.dims)
+    for held in all_tensors(model):
+        if held.tensor.data_type in names:
+            elements[names[held.tensor.data_type]] += prod(held.tensor.dims)
     if not elements:
         return Findings()
     actual = max(sorted(elements), key=lambda name: elements[name])

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-import onnx
 
 from enginewright.checks.constant_range import HALF_MAX
 from enginewright.checks.external_data import ExternalTensor
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
+from enginewright.onnx_model.data_type import DATA_TYPES
 
 CHUNK_ELEMENTS = 2**22
-_FLOAT_TYPES: Mapping[int, npt.DTypeLike] = {
-    onnx.TensorProto.BFLOAT16: ml_dtypes.bfloat16,
-    onnx.TensorProto.DOUBLE: np.float64,
-    onnx.TensorProto.FLOAT: np.float32,
-    onnx.TensorProto.FLOAT16: np.float16,
-    onnx.TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
-    onnx.TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
-}
 
 
 def check_weight_values(
@@ -37,10 +28,16 @@ def check_weight_values(
     seen: set[tuple[str, int, int]] = set()
     for tensor in tensors:
         place = (tensor.location, tensor.begin, tensor.end)
-        if tensor.dtype in _FLOAT_TYPES and place not in seen:
+        if _is_checked(tensor.dtype) and place not in seen:
             problems.extend(_check(tensor, files[tensor.location], where, dtype))
         seen.add(place)
     return Findings(tuple(problems))
+
+
+def _is_checked(number: int) -> bool:
+    """Floating-point numbers of whole bytes: those below a byte have no NaN and no infinity."""
+    data_type = DATA_TYPES[number]
+    return data_type.is_floating and data_type.bits >= 8
 
 
 def _check(tensor: ExternalTensor, path: Path, where: str, dtype: str) -> list[Problem]:
@@ -75,7 +72,7 @@ def _check(tensor: ExternalTensor, path: Path, where: str, dtype: str) -> list[P
 
 
 def _chunks(tensor: ExternalTensor, path: Path) -> Iterator[npt.NDArray[np.generic]]:
-    item = np.dtype(_FLOAT_TYPES[tensor.dtype])
+    item = DATA_TYPES[tensor.dtype].numpy
     with path.open("rb") as stream:
         stream.seek(tensor.begin)
         left = tensor.end - tensor.begin

@@ -12,11 +12,14 @@ import onnx.inliner
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from enginewright.errors import InputError, Problem
-from enginewright.onnx_model.external_tensors import is_external, without_external_tensors
+from enginewright.onnx_model.external_tensors import without_unread_values
+from enginewright.onnx_model.tensors import all_tensors, graphs, nodes
 
 LFS_PREFIX = b"version https://git-lfs"
 MAX_PROTO_BYTES = 2**31 - 1
 """Protobuf reads no longer message."""
+_FILLS_ITS_OUTPUT = ("Constant", "ConstantOfShape")
+"""Operators whose output consists of the tensor in their attribute."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Constant:
     """A tensor whose values stand in the graph itself."""
 
     name: str
-    """Of the value in the graph."""
+    """Of the value in the graph; of a tensor that is no value, its own or its node's."""
     tensor: onnx.TensorProto
 
 
@@ -37,26 +40,29 @@ class CheckedModel:
 
     @cached_property
     def flat(self) -> onnx.ModelProto:
-        """Model-local functions inlined, and external initializers turned into inputs."""
-        flat = without_external_tensors(self.model)
-        return onnx.inliner.inline_local_functions(flat) if flat.functions else flat
+        """Model-local functions inlined; external and sparse constants turned into inputs."""
+        model = self.model
+        inlined = onnx.inliner.inline_local_functions(model) if model.functions else model
+        return without_unread_values(inlined)
 
     @cached_property
     def types(self) -> Mapping[str, int]:
-        """Element type of each value of the main graph that shape inference could find."""
+        """Element type of each value of all graphs that shape inference could find."""
         try:
             inferred = onnx.shape_inference.infer_shapes(self.flat, data_prop=True).graph
         except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
             inferred = self.flat.graph
-        values = [*inferred.value_info, *inferred.input, *inferred.output]
-        types = {value.name: value.type.tensor_type.elem_type for value in values}
-        types.update((tensor.name, tensor.data_type) for tensor in inferred.initializer)
+        types: dict[str, int] = {}
+        for graph in graphs(inferred):
+            values = [*graph.value_info, *graph.input, *graph.output]
+            types.update((value.name, value.type.tensor_type.elem_type) for value in values)
+            types.update((tensor.name, tensor.data_type) for tensor in graph.initializer)
         return types
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
-        """Inline initializers and the tensors of `Constant` nodes of all graphs, flat."""
-        return tuple(_constants(self.flat.graph))
+        """All tensors of the flat model whose bytes are in the graph, and numbers of `Constant`."""
+        return tuple(_constants(self.flat))
 
     @cached_property
     def consumers(self) -> Mapping[str, list[tuple[onnx.NodeProto, int]]]:
@@ -95,41 +101,21 @@ def read_model(path: Path) -> CheckedModel:
     return CheckedModel(model, where)
 
 
-def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph and of all graphs inside it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from nodes(inner)
+def _constants(model: onnx.ModelProto) -> Iterator[Constant]:
+    for held in all_tensors(model):
+        if not held.is_external:
+            filled = held.node is not None and held.node.op_type in _FILLS_ITS_OUTPUT
+            yield Constant(held.node.output[0] if filled and held.node else held.name, held.tensor)
+    for node in nodes(model.graph):
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+            tensor = _plain_numbers(node)
+            if tensor is not None:
+                yield Constant(node.output[0], tensor)
 
 
-def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and all graphs inside it."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from graphs(inner)
-
-
-def _constants(graph: onnx.GraphProto) -> Iterator[Constant]:
-    for inner in graphs(graph):
-        for tensor in inner.initializer:
-            if not is_external(tensor):
-                yield Constant(tensor.name, tensor)
-        for node in inner.node:
-            if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
-                tensor = _constant_tensor(node)
-                if tensor is not None and not is_external(tensor):
-                    yield Constant(node.output[0], tensor)
-
-
-def _constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+def _plain_numbers(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a `Constant` holds that has no tensor but numbers."""
     for attribute in node.attribute:
-        if attribute.name == "value":
-            tensor: onnx.TensorProto = attribute.t
-            return tensor
         if attribute.name in ("value_float", "value_floats"):
             values = attribute.floats or [attribute.f]
             return onnx.helper.make_tensor("", onnx.TensorProto.FLOAT, [len(values)], values)

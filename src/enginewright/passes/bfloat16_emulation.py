@@ -15,6 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from enginewright.errors import InputError, Problem
+from enginewright.onnx_model.tensors import all_nodes, all_tensors, graphs
 from enginewright.onnx_model.weights import ModelWeights
 
 _BFLOAT16, _FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
@@ -23,20 +24,19 @@ _ROUNDED = "/before_rounding"
 
 def uses_bfloat16(path: Path) -> bool:
     """Whether any input, output, weight, constant or cast of the graph is bfloat16."""
-    graph = onnx.load_model(str(path), load_external_data=False).graph
-    if any(tensor.data_type == _BFLOAT16 for tensor in graph.initializer):
+    model = onnx.load_model(str(path), load_external_data=False)
+    if any(held.tensor.data_type == _BFLOAT16 for held in all_tensors(model)):
         return True
-    if any(
-        value.type.tensor_type.elem_type == _BFLOAT16 for value in [*graph.input, *graph.output]
-    ):
+    values = [value for graph in graphs(model.graph) for value in (*graph.input, *graph.output)]
+    if any(value.type.tensor_type.elem_type == _BFLOAT16 for value in values):
         return True
-    return any(_mentions_bfloat16(attribute) for node in graph.node for attribute in node.attribute)
-
-
-def _mentions_bfloat16(attribute: onnx.AttributeProto) -> bool:
-    return (attribute.name in ("to", "dtype") and attribute.i == _BFLOAT16) or (
-        attribute.type == onnx.AttributeProto.TENSOR and attribute.t.data_type == _BFLOAT16
+    return any(
+        _makes_bfloat16(attribute) for node in all_nodes(model) for attribute in node.attribute
     )
+
+
+def _makes_bfloat16(attribute: onnx.AttributeProto) -> bool:
+    return attribute.name in ("to", "dtype") and bool(attribute.i == _BFLOAT16)
 
 
 def write_without_bfloat16(path: Path, folder: Path) -> Path:
@@ -59,11 +59,11 @@ def _load_weights(model: onnx.ModelProto, folder: Path) -> None:
     In the sandbox of a step each large file has: it is a link into Pants' store.
     """
     weights = ModelWeights({file.name: file for file in folder.iterdir()})
-    for tensor in model.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            tensor.raw_data = weights.bytes_of(tensor).tobytes()
-            tensor.data_location = onnx.TensorProto.DEFAULT
-            del tensor.external_data[:]
+    for held in all_tensors(model):
+        if held.is_external:
+            held.tensor.raw_data = weights.bytes_of(held.tensor).tobytes()
+            held.tensor.data_location = onnx.TensorProto.DEFAULT
+            del held.tensor.external_data[:]
 
 
 def emulate(model: onnx.ModelProto) -> None:
@@ -74,8 +74,8 @@ def emulate(model: onnx.ModelProto) -> None:
         what = "bfloat16 cannot be emulated inside functions and subgraphs"
         raise InputError(Problem(what, "ONNX model", actual=", ".join(nested) or "functions"))
     narrow = _bfloat16_names(model)
-    for tensor in graph.initializer:
-        _widen(tensor)
+    for held in all_tensors(model):
+        _widen(held.tensor)
     for value in [*graph.input, *graph.output, *graph.value_info]:
         if value.type.tensor_type.elem_type == _BFLOAT16:
             value.type.tensor_type.elem_type = _FLOAT
@@ -121,5 +121,3 @@ def _widen(tensor: onnx.TensorProto) -> None:
 def _widen_attribute(attribute: onnx.AttributeProto) -> None:
     if attribute.name in ("to", "dtype") and attribute.i == _BFLOAT16:
         attribute.i = _FLOAT
-    if attribute.type == onnx.AttributeProto.TENSOR:
-        _widen(attribute.t)

@@ -14,7 +14,7 @@ from onnx import (
     numpy_helper,
 )
 
-from enginewright.onnx_model.external_tensors import is_external
+from enginewright.onnx_model.tensors import is_external
 
 # Larger constants are weights; patterns look at axes, exponents and epsilons only.
 _SMALL = 16

@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 from onnx import ModelProto, NodeProto, helper, inliner
 
-from enginewright.errors import Problem, raise_if_any
-from enginewright.onnx_model.external_tensors import without_external_tensors
+from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.onnx_model.external_tensors import find_invalidity
 from enginewright.passes.graph_index import GraphIndex
 from enginewright.passes.operators import add_rms_norm, rms_norm, rotary, swiglu
 from enginewright.passes.operators.operator import DOMAIN, DOMAIN_VERSION, OPSET, Operator
@@ -73,7 +73,9 @@ def replace_subgraphs(
         kept = [opset for opset in model.opset_import if opset.domain != DOMAIN]
         del model.opset_import[:]
         model.opset_import.extend(kept)
-    onnx.checker.check_model(without_external_tensors(model))
+    invalid = find_invalidity(model)
+    if invalid:
+        raise InputError(Problem("not a valid ONNX model", where, actual=invalid))
     return model, tuple(found)
 
 

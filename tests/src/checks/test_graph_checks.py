@@ -336,8 +336,8 @@ def test_large_tensors_in_attributes() -> None:
 
 def test_weights_of_another_dtype() -> None:
     checked = add_constant(ADD, "c", np.zeros(4, np.float16))
-    assert check_weight_dtype(checked.model.graph, "m", "float16") == Findings()
-    findings = check_weight_dtype(checked.model.graph, "m", "float32")
+    assert check_weight_dtype(checked.model, "m", "float16") == Findings()
+    findings = check_weight_dtype(checked.model, "m", "float32")
     assert [(p.expected, p.actual) for p in findings.problems] == [
         ("float32", "float16: 4 elements")
     ]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
+from enginewright.onnx_model.tensors import all_tensors
 from enginewright.onnx_model.weights import FLOAT_TYPES, ModelWeights
 from enginewright.passes.quantization.matrix_weights import MatrixWeight, find_matrix_weights
 from enginewright.passes.quantization.rounding import quantize_matrix
@@ -75,6 +76,7 @@ def quantize_model(
             initializers += parts
             dequantizers[weight.value] = node
             reports[tensor.name] = report
+        model = _with_inner_tensors(model, weights, stream)
     for item in kept:
         size = len(weights.bytes_of(item.tensor))
         elements = math.prod(item.tensor.dims)
@@ -104,6 +106,18 @@ def _rewrite(
         value = node.output[0] if node.output else ""
         result.graph.node.append(dequantizers[value] if value in transposed else node)
     return result
+
+
+def _with_inner_tensors(model: ModelProto, weights: ModelWeights, stream: BinaryIO) -> ModelProto:
+    """External tensors of attributes, subgraphs and functions lie in the one file too."""
+    if not any(held.is_external and not held.is_top for held in all_tensors(model)):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for held in all_tensors(copy):
+        if held.is_external and not held.is_top:
+            held.tensor.CopyFrom(_copy(held.tensor, weights, stream))
+    return copy
 
 
 def _copy(tensor: TensorProto, weights: ModelWeights, stream: BinaryIO) -> TensorProto:
