@@ -32,7 +32,7 @@ from pants_enginewright.kernels.targets import (
 from pants_enginewright.library_tests import files as library_test_files
 from pants_enginewright.library_tests import goal as library_tests
 from pants_enginewright.library_tests.targets import LibraryTestsTarget, LibraryTestTarget
-from pants_enginewright.models import checkpoint, onnx_model, quantized_model
+from pants_enginewright.models import checkpoint, export, onnx_model, quantized_model
 from pants_enginewright.models.targets import (
     ModelCheckpointTarget,
     OnnxModelTarget,
@@ -75,6 +75,7 @@ def rules() -> Iterable[Any]:
         dependencies,
         doctor,
         engine,
+        export,
         files,
         generate_lockfiles,
         includes,

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import pytest
 from pants.engine.addresses import Address
-from pants.engine.target import Target
-from pants_enginewright.kernels.compilation import KINDS, HostCompiler, plan_parameters
+from pants_enginewright.kernels.compilation import (
+    CompileCode,
+    CompileExtension,
+    CompileKernels,
+    HostCompiler,
+)
 from pants_enginewright.kernels.targets import CudaExtensionTarget, CudaKernelsTarget
 
 HERE = Address("csrc/norm", target_name="norm")
-KERNELS = CudaKernelsTarget(
-    {"compute_capabilities": ["8.9"], "flags": ["-O3"], "max_registers": 64}, HERE
+KERNELS = CompileKernels.create(
+    CudaKernelsTarget(
+        {"compute_capabilities": ["10.0", "8.9"], "flags": ["-O3"], "max_registers": 64}, HERE
+    )
 )
-EXTENSION = CudaExtensionTarget({"sanitizers": ["address"], "include_dirs": ["csrc", "x"]}, HERE)
+EXTENSION = CompileExtension.create(
+    CudaExtensionTarget({"sanitizers": ["address"], "include_dirs": ["csrc", "x"]}, HERE)
+)
 
 
 @pytest.mark.parametrize(
-    ("target", "action", "parameters"),
+    ("kind", "action", "parameters"),
     [
         (
             KERNELS,
             "compile_kernels",
             {
-                "compute_capabilities": ["8.9"],
+                "compute_capabilities": ["8.9", "10.0"],
                 "ptx": True,
                 "max_registers": 64,
                 "flags": ["-O3"],
@@ -45,7 +53,7 @@ EXTENSION = CudaExtensionTarget({"sanitizers": ["address"], "include_dirs": ["cs
     ids=["kernels", "extension"],
 )
 def test_every_field_reaches_the_compiler(
-    target: Target, action: str, parameters: dict[str, object]
+    kind: CompileCode, action: str, parameters: dict[str, object]
 ) -> None:
-    assert KINDS[target.alias].action == action
-    assert plan_parameters(target, HostCompiler("12.2.0")) == parameters
+    assert kind.steps.modules == (f"enginewright.actions.{action}",)
+    assert kind.parameters(HostCompiler("12.2.0")) == parameters

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from pants.engine.addresses import Address
-from pants.engine.target import Target
-from pants_enginewright.build_files.consistency import problems_of
+from pants_enginewright.build_files.base import CheckedTarget
 from pants_enginewright.models.targets import ModelCheckpointTarget, OnnxModelTarget
 from pants_enginewright.validation.targets import EngineTestTarget
 
@@ -17,8 +16,8 @@ ALL_BOUNDS = (
 )
 
 
-def problems(kind: type[Target], **fields: Any) -> list[str]:
-    return list(problems_of(kind(fields, Address("here", target_name="it"))))
+def problems(kind: type[CheckedTarget], **fields: Any) -> list[str]:
+    return list(kind(fields, Address("here", target_name="it")).problems())
 
 
 def onnx_model(**fields: Any) -> list[str]:

@@ -22,7 +22,7 @@ from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.models.checkpoint import Checkpoint
 from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
 from pants_enginewright.models.onnx_model import OnnxModel
-from pants_enginewright.models.quantized_model import plan_scheme
+from pants_enginewright.models.quantized_model import QuantizeModel
 from pants_enginewright.models.targets import QuantizedModelTarget
 from pants_enginewright.products.onnxruntime.build import plan_files, plan_onnxruntime_build
 from pants_enginewright.steps.action import ActionRequest, ActionResult
@@ -111,7 +111,7 @@ def test_sizes_for_people() -> None:
 
 
 def test_scheme_with_defaults() -> None:
-    assert plan_scheme(quantized(method="int8")) == {
+    assert QuantizeModel.create(quantized(method="int8")).scheme() == {
         "method": "int8",
         "group_size": None,
         "keep": ["*embed_tokens*", "*lm_head*"],
@@ -120,7 +120,11 @@ def test_scheme_with_defaults() -> None:
 
 def test_scheme_as_written() -> None:
     target = quantized(method="int4", group_size=64, keep=["*.0.*"])
-    assert plan_scheme(target) == {"method": "int4", "group_size": 64, "keep": ["*.0.*"]}
+    assert QuantizeModel.create(target).scheme() == {
+        "method": "int4",
+        "group_size": 64,
+        "keep": ["*.0.*"],
+    }
 
 
 @pytest.mark.parametrize(

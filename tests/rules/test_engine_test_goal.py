@@ -7,8 +7,6 @@ from typing import Any
 
 from pants.core.goals.test import ShowOutput
 from pants.engine.addresses import Address
-from pants.engine.target import WrappedTarget
-from pants_enginewright.build_files.build_file import CheckedBuildFile
 from pants_enginewright.goals.test import EngineTestFieldSet, EngineTestRequest, run_engine_test
 from pants_enginewright.steps.action import ActionFailed, ActionRequest
 from pants_enginewright.validation.targets import EngineTestTarget
@@ -23,8 +21,6 @@ def test_a_failed_step_fails_the_test_and_tells_the_summary_when_it_ran() -> Non
     metadata: Any = object()
     rule = run_engine_test(batch, options, 1)  # type: ignore[arg-type]
     rule.send(None)
-    rule.send(WrappedTarget(target))
-    rule.send(CheckedBuildFile())
     failure = ActionFailed(
         ActionRequest.create("judge_accuracy", address=HERE), 1, "missed its bound", metadata
     )

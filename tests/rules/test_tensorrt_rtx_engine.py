@@ -55,7 +55,7 @@ def model() -> OnnxModel:
 def test_every_field_reaches_the_builder() -> None:
     target = engine(
         profiles=[{"batch": (1, 1, 8)}],
-        compute_capabilities=["8.9", "8.6"],
+        compute_capabilities=["12.0", "8.6", "8.9"],
         optimization_level=5,
         tiling_level="fast",
         weight_streaming=True,
@@ -72,7 +72,7 @@ def test_every_field_reaches_the_builder() -> None:
             "libraries": LIBRARIES,
         },
         "profiles": [{"batch": [1, 1, 8]}],
-        "compute_capabilities": ["8.9", "8.6"],
+        "compute_capabilities": ["8.6", "8.9", "12.0"],
         "optimization_level": 5,
         "tiling_optimization_level": "fast",
         "weight_streaming": True,

@@ -10,7 +10,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import InvalidTargetException, Target, UnexpandedTargets
 from pants.util.strutil import bullet_list
 
-from pants_enginewright.build_files import consistency
+from pants_enginewright.build_files.base import CheckedTarget
 from pants_enginewright.build_files.fields import CheckedField
 
 
@@ -32,7 +32,8 @@ def problems_of(target: Target) -> Iterator[str]:
         if isinstance(field, CheckedField)
         for problem in field.problems()
     ]
-    for problem in [*found, *consistency.problems_of(target)]:
+    between = target.problems() if isinstance(target, CheckedTarget) else ()
+    for problem in [*found, *between]:
         yield f"`{target.alias}` target {target.address}: {problem}"
 
 

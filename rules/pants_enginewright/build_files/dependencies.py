@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Iterable, List, Type
 
 from pants.engine.addresses import Addresses, UnparsedAddressInputs
 from pants.engine.internals.graph import Owners, OwnersRequest
@@ -16,27 +16,14 @@ from pants.engine.target import (
     WrappedTarget,
     WrappedTargetRequest,
 )
-from pants.engine.unions import UnionRule
+from pants.engine.unions import UnionMembership, UnionRule
 
 from pants_enginewright.build_files.base import EnginewrightDependenciesField
 from pants_enginewright.build_files.fields import AddressField, AddressListField
+from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.build_files.plugin_files import plugin_files
-from pants_enginewright.engines.targets import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
-from pants_enginewright.environments.targets import ToolchainTarget
-from pants_enginewright.environments.toolchain import Toolchain, ToolchainRequest
-from pants_enginewright.kernels.targets import CudaExtensionTarget, CudaKernelsTarget
-from pants_enginewright.models.targets import (
-    ExporterField,
-    ModelCheckpointTarget,
-    OnnxModelTarget,
-    PluginsField,
-    QuantizedModelTarget,
-    TaskField,
-)
-from pants_enginewright.models.tasks import TASKS, modules
 from pants_enginewright.steps.library import module_path
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.validation.targets import EngineTestTarget
 
 
 @dataclass(frozen=True)
@@ -48,50 +35,10 @@ class InferEnginewrightDependencies(InferDependenciesRequest[EnginewrightDepende
     infer_from = EnginewrightDependenciesFieldSet
 
 
-# Steps of each target, and kinds of tool environment that they run in.
-STEPS: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
-    ModelCheckpointTarget.alias: (("verify_checkpoint", "extract_files"), ()),
-    TensorrtRtxEngineTarget.alias: (
-        ("check_graph", "check_weights", "estimate_size", "build_engine", "write_manifest"),
-        ("onnx",),
-    ),
-    QuantizedModelTarget.alias: (("quantize_model",), ("onnx",)),
-    CudaExtensionTarget.alias: (("compile_extension",), ("extension",)),
-    CudaKernelsTarget.alias: (("compile_kernels",), ("cuda",)),
-    OnnxruntimeEngineTarget.alias: (
-        (
-            "check_graph",
-            "check_weights",
-            "estimate_size",
-            "build_onnxruntime_engine",
-            "write_onnxruntime_manifest",
-        ),
-        ("onnx", "run"),
-    ),
-    EngineTestTarget.alias: (
-        ("check_engine", "measure_accuracy", "judge_accuracy", "compare_builds"),
-        ("validate",),
-    ),
-}
-
-
-def steps_of(target: Target) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
-    if isinstance(target, OnnxModelTarget):
-        replacing = ("replace_subgraphs",) if target[PluginsField].value else ()
-        if target[ExporterField].value == "direct":
-            return ("export_direct", "convert_weights", *replacing), ("onnx",)
-        return ("export_onnx", *replacing), ("export", *(("onnx",) if replacing else ()))
-    return STEPS.get(target.alias, ((), ()))
-
-
-def modules_of(target: Target) -> Tuple[str, ...]:
-    """Modules that the target's steps import by the name of a task."""
-    if isinstance(target, OnnxModelTarget):
-        task = TASKS.get(target[TaskField].value)
-        traced = task is not None and target[ExporterField].value != "direct"
-        return (task.module("torch_module"),) if task is not None and traced else ()
-    # The task of an engine is not known before its model is.
-    return modules("measure") if isinstance(target, EngineTestTarget) else ()
+def steps_of(target: Target, kinds: Iterable[Type[Kind]]) -> Steps:
+    """What runs for the target, by all of `kinds` that it is of."""
+    found = [kind.create(target).steps for kind in kinds if kind.is_applicable(target)]
+    return sum(found, Steps())
 
 
 def specs_of(target: Target) -> List[str]:
@@ -107,20 +54,20 @@ def specs_of(target: Target) -> List[str]:
 
 @rule(desc="Infer dependencies of a model engine")
 async def infer_enginewright_dependencies(
-    request: InferEnginewrightDependencies, subsystem: EnginewrightSubsystem
+    request: InferEnginewrightDependencies,
+    subsystem: EnginewrightSubsystem,
+    unions: UnionMembership,
 ) -> InferredDependencies:
     address = request.field_set.address
     wrapped = await Get(WrappedTarget, WrappedTargetRequest(address, "dependency inference"))
     target = wrapped.target
-    actions, kinds = steps_of(target)
-    environments = [subsystem.environments[k] for k in kinds if k in subsystem.environments]
-    if isinstance(target, ToolchainTarget):
-        toolchain = await Get(Toolchain, ToolchainRequest(address.spec, "inference"))
-        environments.append(toolchain.parsed()["environment"])
+    steps = steps_of(target, unions.get(Kind))
+    environments = [
+        subsystem.environments[k] for k in steps.environments if k in subsystem.environments
+    ]
     root = subsystem.library_root
-    imported = [*(f"enginewright.actions.{name}" for name in actions), *modules_of(target)]
-    paths = [module_path(root, name) for name in imported] if root else []
-    paths.extend(plugin_files(target.alias))
+    paths = [module_path(root, name) for name in steps.modules] if root else []
+    paths.extend(plugin_files(target, unions))
     named, tools, code = await MultiGet(
         Get(
             Addresses,

@@ -7,47 +7,28 @@ rule selects what it may change, and runs only the steps whose inputs it did cha
 from __future__ import annotations
 
 import os
-from typing import Dict, Tuple
+import sys
+from typing import Tuple
 
 from pants.base.build_environment import get_buildroot
-
-from pants_enginewright.engines.targets import OnnxruntimeEngineTarget, TensorrtRtxEngineTarget
-from pants_enginewright.environments.targets import ToolchainTarget, ToolEnvironmentTarget
-from pants_enginewright.kernels.targets import (
-    CudaExtensionTarget,
-    CudaHeadersTarget,
-    CudaKernelsTarget,
-)
-from pants_enginewright.models.targets import (
-    ModelCheckpointTarget,
-    OnnxModelTarget,
-    QuantizedModelTarget,
-)
-from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
-
-# The module of each target's rule; import inference finds what that one needs.
-MODULES: Dict[str, Tuple[str, ...]] = {
-    CudaExtensionTarget.alias: ("goals/package.py",),
-    CudaHeadersTarget.alias: (),
-    CudaKernelsTarget.alias: ("goals/package.py",),
-    EngineTestTarget.alias: ("goals/test.py",),
-    ModelCheckpointTarget.alias: ("models/checkpoint.py",),
-    OnnxModelTarget.alias: ("models/onnx_model.py",),
-    OnnxruntimeEngineTarget.alias: ("goals/package.py",),
-    QuantizedModelTarget.alias: ("models/quantized_model.py",),
-    TensorrtRtxEngineTarget.alias: ("goals/package.py",),
-    TextDatasetTarget.alias: (),
-    ToolchainTarget.alias: ("environments/toolchain.py",),
-    ToolEnvironmentTarget.alias: ("environments/tool_environment.py",),
-}
-# A target that has no entry above depends on all rules.
-ALL = ("register.py",)
+from pants.engine.target import FieldSet, Target
+from pants.engine.unions import UnionMembership
 
 
-def plugin_files(alias: str) -> Tuple[str, ...]:
-    """Paths from the build root; none where the plugin is installed from a wheel."""
-    folder = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-    inside = os.path.relpath(folder, os.path.realpath(get_buildroot()))
-    if inside.startswith(os.pardir):
-        return ()
-    return tuple(os.path.join(inside, module) for module in MODULES.get(alias, ALL))
+def plugin_files(target: Target, unions: UnionMembership) -> Tuple[str, ...]:
+    """The modules of all field sets that take the target in: those of its rules.
+
+    Paths from the build root. Import inference finds what each needs. None where the plugin is
+    installed from a wheel, as Pants' own always are.
+    """
+    root = os.path.realpath(get_buildroot())
+    modules = {
+        member.__module__
+        for members in unions.union_rules.values()
+        for member in members
+        if issubclass(member, FieldSet) and member.is_applicable(target)
+    }
+    files = {os.path.realpath(str(sys.modules[module].__file__)) for module in modules}
+    return tuple(
+        sorted(os.path.relpath(file, root) for file in files if file.startswith(root + os.sep))
+    )

@@ -11,19 +11,19 @@ from pants.engine.target import Target
 
 from pants_enginewright import canonical_json
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
-from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.build_files.kind import Steps
 from pants_enginewright.engines.engine_limits import raise_if_too_long, raise_if_unsupported
+from pants_enginewright.engines.product import BuildEngine
 from pants_enginewright.engines.size_estimate import EstimateSize, SizeEstimate
 from pants_enginewright.engines.targets import (
-    ComputeCapabilitiesField,
     KernelsField,
     MaxAuxStreamsField,
     ModelField,
-    OnnxruntimeEngineTarget,
     OptimizationLevelField,
     ProfilesField,
-    TensorrtRtxEngineTarget,
+    ProviderField,
     TilingLevelField,
     ToolchainField,
     WeightStreamingField,
@@ -31,8 +31,11 @@ from pants_enginewright.engines.targets import (
 )
 from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.environments.toolchain import Toolchain, ToolchainRequest
-from pants_enginewright.kernels.compilation import CompiledCode, CompileRequest
-from pants_enginewright.kernels.targets import CudaKernelsTarget
+from pants_enginewright.kernels.compilation import (
+    CompiledCode,
+    CompileKernels,
+    CompileRequest,
+)
 from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
 from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
 from pants_enginewright.steps.action import (
@@ -45,12 +48,35 @@ from pants_enginewright.steps.action import (
 from pants_enginewright.steps.files import ComposeFiles, File, Files
 
 PLAN = "engine.plan"
-ENGINE_KINDS = (TensorrtRtxEngineTarget.alias, OnnxruntimeEngineTarget.alias)
+CHECKS = Steps.of("check_graph", "check_weights", "estimate_size", environments=("onnx",))
+
+
+@dataclass(frozen=True)
+class TensorrtRtxKind(BuildEngine):
+    """A `tensorrt_rtx_engine` target."""
+
+    required_fields = (ModelField, ToolchainField, WeightStreamingField)
+
+    @property
+    def steps(self) -> Steps:
+        return CHECKS + Steps.of("build_engine", "write_manifest")
+
+
+@dataclass(frozen=True)
+class OnnxruntimeKind(BuildEngine):
+    """An `onnxruntime_engine` target."""
+
+    required_fields = (ModelField, ProviderField)
+
+    @property
+    def steps(self) -> Steps:
+        own = ("build_onnxruntime_engine", "write_onnxruntime_manifest")
+        return CHECKS + Steps.of(*own, environments=("run",))
 
 
 @dataclass(frozen=True)
 class EngineRequest(NamedTarget):
-    """Asks for the engine of a target of `ENGINE_KINDS`."""
+    """Asks for the engine of a target of any product."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +149,7 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
         parameters={
             "toolchain": toolchain.builder(),
             "profiles": thaw(target[ProfilesField].value),
-            "compute_capabilities": thaw(target[ComputeCapabilitiesField].value),
+            "compute_capabilities": target[ComputeCapabilitiesField].in_order(),
             "optimization_level": target[OptimizationLevelField].value,
             "tiling_optimization_level": target[TilingLevelField].value,
             "weight_streaming": target[WeightStreamingField].value,
@@ -135,10 +161,9 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
 
 @rule
 async def find_engine(request: EngineRequest) -> Engine:
-    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(*ENGINE_KINDS))
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(BuildEngine))
     target = found.target
-    await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
-    if target.alias == OnnxruntimeEngineTarget.alias:
+    if isinstance(found.kind, OnnxruntimeKind):
         portable = await Get(OnnxruntimeEngine, BuildOnnxruntimeEngine(target))
         return portable.engine
     planned = await Get(TensorrtRtxEngine, BuildTensorrtRtxEngine(target))
@@ -167,7 +192,7 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
     )
     origin = f"field `kernels` of {address}"
     kernels = await MultiGet(
-        Get(CompiledCode, CompileRequest(spec, origin, address, (CudaKernelsTarget.alias,)))
+        Get(CompiledCode, CompileRequest(spec, origin, address, kind=CompileKernels))
         for spec in thaw(target[KernelsField].value)
     )
     packaged = await Get(
@@ -256,4 +281,4 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *TensorrtRtxKind.rules(), *OnnxruntimeKind.rules())

@@ -7,7 +7,8 @@ from typing import Any, Dict, Optional
 from pants.engine.target import InvalidTargetException, Target
 from pants.util.strutil import bullet_list
 
-from pants_enginewright.engines.targets import ComputeCapabilitiesField, ProfilesField
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
+from pants_enginewright.engines.targets import ProfilesField
 from pants_enginewright.environments.toolchain import Toolchain
 
 LENGTH_AXES = ("sequence", "past_sequence", "total_sequence")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Iterator, Mapping
 
 from pants.core.goals.package import OutputPathField
@@ -11,18 +10,16 @@ from pants.engine.target import (
 )
 
 from pants_enginewright.build_files.base import COMMON_FIELDS
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import (
     AddressField,
     AddressListField,
     CheckedField,
     ChoiceField,
     FlagField,
-    ListField,
     NumberField,
     thaw,
 )
-
-COMPUTE_CAPABILITY = re.compile(r"[1-9]\d*\.\d[a-z]?")
 
 
 class ModelField(AddressField):
@@ -94,24 +91,6 @@ class ProfilesField(CheckedField):
                     yield f"{found}; expected min <= opt <= max"
                 elif sizes[1] == 0:
                     yield f"{found}; expected opt and max of at least 1"
-
-
-class ComputeCapabilitiesField(ListField):
-    alias = "compute_capabilities"
-    required = True
-    expected = "a list of compute capabilities such as '8.6'; the toolchain says which it supports"
-    help = "GPUs that the engine is built for."
-
-    @staticmethod
-    def accepts(item: str) -> bool:
-        return COMPUTE_CAPABILITY.fullmatch(item) is not None
-
-    def problems(self) -> Iterator[str]:
-        yield from super().problems()
-        if self.value == ():
-            yield f"field `{self.alias}` is empty; expected {self.expected}"
-        elif self.is_valid() and len(set(self.value)) < len(self.value):
-            yield f"field `{self.alias}` has value {thaw(self.value)!r}; expected each one once"
 
 
 class OptimizationLevelField(NumberField):

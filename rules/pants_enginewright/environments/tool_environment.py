@@ -17,12 +17,13 @@ from pants.engine.fs import (
 )
 from pants.engine.process import Process, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+from pants.engine.target import HydratedSources, HydrateSourcesRequest
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
+from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
 from pants_enginewright.environments import interpreter, package_index
 from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
@@ -30,7 +31,7 @@ from pants_enginewright.environments.package_index import PackageIndexSettings
 from pants_enginewright.environments.targets import (
     LockField,
     PythonVersionField,
-    ToolEnvironmentTarget,
+    RequirementsField,
 )
 from pants_enginewright.steps.files import Files, ListFiles
 from pants_enginewright.steps.launch import launch_files
@@ -39,6 +40,16 @@ from pants_enginewright.steps.step_outputs import without_caches
 
 CACHES = FrozenDict({**interpreter.CACHE, "enginewright_tools": ".tools"})
 """What the programs of `launch/` need: CPython, and the unpacked wheels."""
+
+
+@dataclass(frozen=True)
+class ToolEnvironmentKind(Kind):
+    """A `tool_environment` target."""
+
+    required_fields = (RequirementsField, LockField)
+
+    lock: LockField
+    python: PythonVersionField
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class ToolEnvironment:
 
 @dataclass(frozen=True)
 class DownloadWheels:
-    target: Target
+    kind: ToolEnvironmentKind
 
 
 @dataclass(frozen=True)
@@ -73,19 +84,20 @@ class DownloadedWheels:
 @rule
 async def make_tool_environment(request: ToolEnvironmentRequest) -> ToolEnvironment:
     found, local = await MultiGet(
-        Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolEnvironmentTarget.alias)),
+        Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolEnvironmentKind)),
         Get(ChosenLocalEnvironmentName),
     )
+    kind = found.of(ToolEnvironmentKind)
     # NB: the interpreter is that of the environment where the step will run. The wheels are
     # downloaded here, whatever that is: a worker has no network.
     python, wheels = await MultiGet(
-        Get(Interpreter, InterpreterRequest(found.target[PythonVersionField].value)),
+        Get(Interpreter, InterpreterRequest(kind.python.value)),
         Get(
             DownloadedWheels,
-            {DownloadWheels(found.target): DownloadWheels, local.val: EnvironmentName},
+            {DownloadWheels(kind): DownloadWheels, local.val: EnvironmentName},
         ),
     )
-    return ToolEnvironment(found.target.address, python.version, wheels.files)
+    return ToolEnvironment(kind.address, python.version, wheels.files)
 
 
 async def download(process: Process) -> Files:
@@ -97,10 +109,10 @@ async def download(process: Process) -> Files:
 
 @rule(desc="Download a tool environment", level=LogLevel.DEBUG)
 async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
-    target = request.target
+    kind = request.kind
     python, sources, script, _ = await MultiGet(
-        Get(Interpreter, InterpreterRequest(target[PythonVersionField].value)),
-        Get(HydratedSources, HydrateSourcesRequest(target[LockField])),
+        Get(Interpreter, InterpreterRequest(kind.python.value)),
+        Get(HydratedSources, HydrateSourcesRequest(kind.lock)),
         Get(Digest, CreateDigest, launch_files("download.sh")),
         Get(PackageIndexSettings),
     )
@@ -110,7 +122,7 @@ async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
     digest = await Get(Digest, MergeDigests([lock, script]))
     process = Process(
         ["/bin/sh", "download.sh", python.version],
-        description=f"Download the wheels of {target.address}",
+        description=f"Download the wheels of {kind.address}",
         level=LogLevel.INFO,
         input_digest=digest,
         append_only_caches={
@@ -130,4 +142,4 @@ async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *ToolEnvironmentKind.rules())

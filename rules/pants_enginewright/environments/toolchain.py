@@ -6,24 +6,37 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, Tuple
 
 import toml
-from pants.engine.addresses import Address
+from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
 from pants.engine.fs import Digest, DigestContents
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import (
     HydratedSources,
     HydrateSourcesRequest,
+    InferDependenciesRequest,
+    InferredDependencies,
     InvalidTargetException,
 )
+from pants.engine.unions import UnionRule
 from pants.util.strutil import bullet_list
 
 from pants_enginewright import canonical_json
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
-from pants_enginewright.environments.targets import ToolchainSourceField, ToolchainTarget
+from pants_enginewright.build_files.kind import Kind
+from pants_enginewright.environments.targets import ToolchainRequestField, ToolchainSourceField
 from pants_enginewright.steps.files import File, Files, ListFiles
 
 _TEXTS = ("product", "version", "cuda", "environment", "minimum_driver")
 _TABLES = ("onnx", "libraries")
 _LIMITS = ("opset_min", "opset_max", "ir_max")
+
+
+@dataclass(frozen=True)
+class ToolchainKind(Kind):
+    """A `toolchain` target."""
+
+    required_fields = (ToolchainSourceField, ToolchainRequestField)
+
+    source: ToolchainSourceField
 
 
 @dataclass(frozen=True)
@@ -79,9 +92,9 @@ def problems_of(document: Dict[str, Any]) -> Iterator[str]:
 
 @rule(desc="Read a toolchain")
 async def read_toolchain(request: ToolchainRequest) -> Toolchain:
-    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolchainTarget.alias))
-    field = found.target[ToolchainSourceField]
-    hydrated = await Get(HydratedSources, HydrateSourcesRequest(field))
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(ToolchainKind))
+    source = found.of(ToolchainKind).source
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
     files = await Get(Files, ListFiles(hydrated.snapshot.digest))
     (content,) = await Get(DigestContents, Digest, hydrated.snapshot.digest)
     try:
@@ -94,5 +107,28 @@ async def read_toolchain(request: ToolchainRequest) -> Toolchain:
     return Toolchain(found.target.address, files.entries[0], canonical_json.dumps(document))
 
 
+class InferToolchainDependencies(InferDependenciesRequest[ToolchainKind]):
+    infer_from = ToolchainKind
+
+
+@rule(desc="Infer the tool environment of a toolchain")
+async def infer_toolchain_dependencies(request: InferToolchainDependencies) -> InferredDependencies:
+    address = request.field_set.address
+    toolchain = await Get(Toolchain, ToolchainRequest(address.spec, "dependency inference"))
+    addresses = await Get(
+        Addresses,
+        UnparsedAddressInputs(
+            [toolchain.parsed()["environment"]],
+            owning_address=None,
+            description_of_origin=f"the `environment` of {address}",
+        ),
+    )
+    return InferredDependencies(addresses)
+
+
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *ToolchainKind.rules(),
+        UnionRule(InferDependenciesRequest, InferToolchainDependencies),
+    )

@@ -21,13 +21,15 @@ from pants.option.option_types import BoolOption
 
 from pants_enginewright.build_files.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.environments.targets import (
-    LockField,
     ToolchainRequestField,
     ToolchainSourceField,
     ToolchainTarget,
-    ToolEnvironmentTarget,
 )
-from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.environments.tool_environment import (
+    ToolEnvironment,
+    ToolEnvironmentKind,
+    ToolEnvironmentRequest,
+)
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
 
@@ -94,10 +96,9 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
         raise InvalidTargetException(f"{path} is not TOML: {error}") from error
     spec = environment_of(document, path)
     tools = await Get(ToolEnvironment, ToolEnvironmentRequest(spec, f"`environment` of {path}"))
-    found = await Get(
-        TargetOfKind, TargetOfKindRequest(spec, (ToolEnvironmentTarget.alias,), path, None)
-    )
-    lock = await Get(HydratedSources, HydrateSourcesRequest(found.target[LockField]))
+    found = await Get(TargetOfKind, TargetOfKindRequest(spec, ToolEnvironmentKind, path))
+    field = found.of(ToolEnvironmentKind).lock
+    lock = await Get(HydratedSources, HydrateSourcesRequest(field))
     requested, locked = await MultiGet(
         Get(Files, ListFiles(wanted)), Get(Files, ListFiles(lock.snapshot.digest))
     )

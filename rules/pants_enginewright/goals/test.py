@@ -15,10 +15,8 @@ from pants.engine.fs import EMPTY_FILE_DIGEST, EMPTY_SNAPSHOT, Digest, Snapshot
 from pants.engine.internals.session import RunId
 from pants.engine.process import ProcessResultMetadata
 from pants.engine.rules import Get, collect_rules, rule
-from pants.engine.target import WrappedTarget, WrappedTargetRequest
 from pants.util.logging import LogLevel
 
-from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.steps.action import ActionFailed
 from pants_enginewright.steps.record import (
@@ -56,10 +54,9 @@ async def run_engine_test(
 ) -> TestResult:
     del run_id  # Named so that every run records where its steps' results came from.
     field_set = batch.single_element
-    wrapped = await Get(WrappedTarget, WrappedTargetRequest(field_set.address, "the command line"))
-    await Get(CheckedBuildFile, CheckBuildFile(field_set.address.spec_path))
+    request = ValidationRequest.by_user(field_set.address)
     try:
-        validation = await Get(Validation, ValidationRequest(wrapped.target))
+        validation = await Get(Validation, ValidationRequest, request)
     # Another test's result must not be lost, as it would be if the exception went on.
     except ActionFailed as failure:
         return finish_test(field_set, test, 1, "", str(failure), failure.metadata)

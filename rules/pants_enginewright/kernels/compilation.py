@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Tuple
+from typing import Any, ClassVar, Dict, Iterable, Type
 
 from pants.engine.addresses import Address
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import Target
+from pants.engine.unions import union
 from pants.util.logging import LogLevel
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
-from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import thaw
-from pants_enginewright.engines.targets import ComputeCapabilitiesField
+from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.kernels.includes import FOLDER, Code, CodeRequest
 from pants_enginewright.kernels.targets import (
     CodeSourcesField,
     CompilerFlagsField,
-    CudaExtensionTarget,
-    CudaKernelsTarget,
+    CudaSourcesField,
+    ExtensionSourcesField,
     IncludeDirsField,
     MaxRegistersField,
     ModuleField,
@@ -45,11 +46,80 @@ class HostCompiler:
     """Empty where there is none; the compile step says what to install."""
 
 
+@union
+@dataclass(frozen=True)
+class CompileCode(Kind, metaclass=ABCMeta):
+    """Subclass for a kind of target whose sources a step compiles, and list `*X.rules()`."""
+
+    action: ClassVar[str]
+    """The step that compiles."""
+    tools: ClassVar[str]
+    """Kind of the tool environment that it runs in."""
+
+    sources: CodeSourcesField
+    flags: CompilerFlagsField
+    include_dirs: IncludeDirsField
+
+    @property
+    def steps(self) -> Steps:
+        return Steps.of(self.action, environments=(self.tools,))
+
+    def own_parameters(self) -> Dict[str, Any]:
+        """Parameters of the step that only this kind has."""
+        raise NotImplementedError
+
+    def parameters(self, host: HostCompiler) -> Dict[str, Any]:
+        return {
+            **self.own_parameters(),
+            "flags": thaw(self.flags.value),
+            "include_dirs": [f"inputs/{FOLDER}/{d}" for d in thaw(self.include_dirs.value)],
+            "host_compiler": {"name": "gcc", "version": host.version},
+        }
+
+
+@dataclass(frozen=True)
+class CompileKernels(CompileCode):
+    """A `cuda_kernels` target."""
+
+    required_fields = (CudaSourcesField, ComputeCapabilitiesField)
+    action = "compile_kernels"
+    tools = "cuda"
+
+    compute_capabilities: ComputeCapabilitiesField
+    ptx: PtxField
+    max_registers: MaxRegistersField
+
+    def own_parameters(self) -> Dict[str, Any]:
+        return {
+            "compute_capabilities": self.compute_capabilities.in_order(),
+            "ptx": self.ptx.value,
+            "max_registers": self.max_registers.value,
+        }
+
+
+@dataclass(frozen=True)
+class CompileExtension(CompileCode):
+    """A `cuda_extension` target."""
+
+    required_fields = (ExtensionSourcesField, SanitizersField)
+    action = "compile_extension"
+    tools = "extension"
+
+    module: ModuleField
+    sanitizers: SanitizersField
+
+    def own_parameters(self) -> Dict[str, Any]:
+        return {
+            "name": self.module.value or self.address.target_name,
+            "sanitizers": thaw(self.sanitizers.value),
+        }
+
+
 @dataclass(frozen=True)
 class CompileRequest(NamedTarget):
-    """Asks for the compiled code of a target of one of `kinds`, which `KINDS` has."""
+    """Asks for the compiled code of a target that is of `kind`."""
 
-    kinds: Tuple[str, ...] = (CudaKernelsTarget.alias, CudaExtensionTarget.alias)
+    kind: Type[CompileCode] = CompileCode
 
 
 @dataclass(frozen=True)
@@ -93,69 +163,29 @@ async def find_host_compiler(_: HostCompilerRequest) -> HostCompiler:
     return HostCompiler(result.stdout.decode().strip())
 
 
-@dataclass(frozen=True)
-class Kind:
-    action: str
-    environment: str
-    parameters: Callable[[Target], Dict[str, Any]]
-    """Those of the step that only this kind has."""
-
-
-def kernel_parameters(target: Target) -> Dict[str, Any]:
-    return {
-        "compute_capabilities": thaw(target[ComputeCapabilitiesField].value),
-        "ptx": target[PtxField].value,
-        "max_registers": target[MaxRegistersField].value,
-    }
-
-
-def extension_parameters(target: Target) -> Dict[str, Any]:
-    return {
-        "name": target[ModuleField].value or target.address.target_name,
-        "sanitizers": thaw(target[SanitizersField].value),
-    }
-
-
-KINDS = {
-    CudaKernelsTarget.alias: Kind("compile_kernels", "cuda", kernel_parameters),
-    CudaExtensionTarget.alias: Kind("compile_extension", "extension", extension_parameters),
-}
-
-
-def plan_parameters(target: Target, host: HostCompiler) -> Dict[str, Any]:
-    return {
-        **KINDS[target.alias].parameters(target),
-        "flags": thaw(target[CompilerFlagsField].value),
-        "include_dirs": [f"inputs/{FOLDER}/{d}" for d in thaw(target[IncludeDirsField].value)],
-        "host_compiler": {"name": "gcc", "version": host.version},
-    }
-
-
 @rule(desc="Compile code")
 async def compile_code(request: CompileRequest) -> CompiledCode:
-    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(*request.kinds))
-    target = found.target
-    await Get(CheckedBuildFile, CheckBuildFile(target.address.spec_path))
-    include_dirs = tuple(thaw(target[IncludeDirsField].value))
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(request.kind))
+    fields = found.of(CompileCode)
+    include_dirs = tuple(thaw(fields.include_dirs.value))
     code, host = await MultiGet(
-        Get(Code, CodeRequest(target[CodeSourcesField], include_dirs)),
+        Get(Code, CodeRequest(fields.sources, include_dirs)),
         Get(HostCompiler, HostCompilerRequest()),
     )
-    kind = KINDS[target.alias]
     result = await Get(
         ActionResult,
         ActionRequest,
         ActionRequest.create(
-            kind.action,
-            address=target.address,
-            environment=kind.environment,
+            fields.action,
+            address=fields.address,
+            environment=fields.tools,
             inputs=code.inputs,
-            parameters=plan_parameters(target, host),
+            parameters=fields.parameters(host),
         ),
     )
     entries = tuple(file for file in result.files.entries if file.path != RESULT)
-    return CompiledCode(target.address, await Get(Files, ComposeFiles(entries)), result)
+    return CompiledCode(fields.address, await Get(Files, ComposeFiles(entries)), result)
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *CompileKernels.rules(), *CompileExtension.rules())

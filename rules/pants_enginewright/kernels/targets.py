@@ -6,9 +6,9 @@ from pants.core.goals.package import OutputPathField
 from pants.engine.target import COMMON_TARGET_FIELDS, MultipleSourcesField, Target
 
 from pants_enginewright.build_files.base import EnginewrightDependenciesField
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import FlagField, ListField, NumberField, TextField
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.engines.targets import ComputeCapabilitiesField
 
 
 class CodeSourcesField(MultipleSourcesField):

@@ -11,10 +11,11 @@ from pants.core.util_rules.source_files import SourceFiles, SourceFilesRequest
 from pants.engine.addresses import Address, UnparsedAddressInputs
 from pants.engine.fs import Digest, PathGlobs, Paths, RemovePrefix
 from pants.engine.rules import Get, collect_rules, rule
-from pants.engine.target import InvalidTargetException, Target, Targets
+from pants.engine.target import InvalidTargetException, Targets
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 from pants_enginewright.models.targets import (
     ConfigField,
@@ -29,6 +30,35 @@ from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionRe
 from pants_enginewright.steps.files import ComposeFiles, File, Files, ListFiles
 
 CHECKPOINT_ENDINGS = (".json", ".safetensors")
+
+
+@dataclass(frozen=True)
+class CheckpointKind(Kind):
+    """A `model_checkpoint` target."""
+
+    required_fields = (ConfigField, WeightsField)
+
+    config: ConfigField
+    weights: WeightsField
+    tokenizer: TokenizerField
+    distribution: DistributionField
+    distribution_path: DistributionPathField
+    files: FilesField
+
+    @property
+    def steps(self) -> Steps:
+        return Steps.of("verify_checkpoint", "extract_files")
+
+    def wanted(self) -> CheckpointFilesRequest:
+        """The files that it is made of."""
+        names = [*self.config.names, *self.weights.names, *self.tokenizer.names]
+        return CheckpointFilesRequest(
+            self.address,
+            tuple(dict.fromkeys(names)),
+            self.distribution.value,
+            self.distribution_path.value or "",
+            tuple(thaw(self.files.value)),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,21 +110,6 @@ class CheckpointFilesRequest:
 class CheckpointFiles:
     files: Files
     steps: Tuple[ActionResult, ...]
-
-
-def _request(target: Target) -> CheckpointFilesRequest:
-    names = [
-        *target[ConfigField].names,
-        *target[WeightsField].names,
-        *target[TokenizerField].names,
-    ]
-    return CheckpointFilesRequest(
-        target.address,
-        tuple(dict.fromkeys(names)),
-        target[DistributionField].value,
-        target[DistributionPathField].value or "",
-        tuple(thaw(target[FilesField].value)),
-    )
 
 
 @dataclass(frozen=True)
@@ -185,27 +200,25 @@ async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
 
 @rule(desc="Verify a checkpoint")
 async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
-    found = await Get(
-        TargetOfKind, TargetOfKindRequest, request.of_kind(ModelCheckpointTarget.alias)
-    )
-    target = found.target
-    wanted = _request(target)
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(CheckpointKind))
+    fields = found.of(CheckpointKind)
+    wanted = fields.wanted()
     collected = await Get(CheckpointFiles, CheckpointFilesRequest, wanted)
     missing = wanted.missing(collected.files)
     if missing:
-        globs = [os.path.join(target.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
+        globs = [os.path.join(fields.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
         there = await Get(Paths, PathGlobs(globs))
         raise InvalidTargetException(describe_missing(wanted, missing, there.files))
     config, weights, tokenizer = [
         await Get(Files, ComposeFiles, ComposeFiles.named(collected.files.entries, *field.names))
-        for field in (target[ConfigField], target[WeightsField], target[TokenizerField])
+        for field in (fields.config, fields.weights, fields.tokenizer)
     ]
     result = await Get(
         ActionResult,
         ActionRequest,
         ActionRequest.create(
             "verify_checkpoint",
-            address=target.address,
+            address=fields.address,
             inputs=[
                 ActionInput.of("config", config, "checkpoint"),
                 ActionInput.of("weights", weights, "checkpoint"),
@@ -215,7 +228,7 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
     )
     written = result.files.entries
     return Checkpoint(
-        target.address,
+        fields.address,
         config.entries[0],
         await Get(Files, ComposeFiles, ComposeFiles.named(written, "config.json")),
         await Get(Files, ComposeFiles, ComposeFiles.named(written, "checkpoint.json")),
@@ -243,4 +256,4 @@ def describe_missing(
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *CheckpointKind.rules())

@@ -3,66 +3,75 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any, Dict, Iterable
 
 from pants.engine.rules import Get, collect_rules, rule
-from pants.engine.target import Target
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
-from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.build_files.fields import thaw
-from pants_enginewright.models.onnx_model import (
-    ExportedModel,
-    ExportModel,
-    QuantizedModel,
-    QuantizeModel,
-)
+from pants_enginewright.build_files.kind import Steps
+from pants_enginewright.models.export import ExportModel
+from pants_enginewright.models.onnx_model import MadeModel, MakeModel
 from pants_enginewright.models.targets import (
     GroupSizeField,
     KeepField,
     MethodField,
-    OnnxModelTarget,
     QuantizedModelSourceField,
 )
 from pants_enginewright.steps.action import ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files
 
 
-def plan_scheme(target: Target) -> Dict[str, Any]:
-    """How the weights are quantized: parameters of the step."""
-    return {
-        "method": target[MethodField].value,
-        "group_size": target[GroupSizeField].value,
-        "keep": thaw(target[KeepField].value),
-    }
+@dataclass(frozen=True)
+class QuantizeModel(MakeModel):
+    """A `quantized_model` target."""
+
+    required_fields = (QuantizedModelSourceField, MethodField)
+
+    model: QuantizedModelSourceField
+    method: MethodField
+    group_size: GroupSizeField
+    keep: KeepField
+
+    @property
+    def steps(self) -> Steps:
+        return Steps.of("quantize_model", environments=("onnx",))
+
+    def scheme(self) -> Dict[str, Any]:
+        """How the weights are quantized: parameters of the step."""
+        return {
+            "method": self.method.value,
+            "group_size": self.group_size.value,
+            "keep": thaw(self.keep.value),
+        }
 
 
 @rule(desc="Quantize a model")
-async def quantize_model(request: QuantizeModel) -> QuantizedModel:
-    target = request.target
-    named = NamedTarget.by_field(target[QuantizedModelSourceField])
-    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(OnnxModelTarget.alias))
-    await Get(CheckedBuildFile, CheckBuildFile(found.target.address.spec_path))
-    exported = await Get(ExportedModel, ExportModel(found.target))
+async def quantize_model(fields: QuantizeModel) -> MadeModel:
+    named = NamedTarget.by_field(fields.model, fields.fresh)
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(ExportModel))
+    exported = await Get(MadeModel, ExportModel, found.of(ExportModel))
     result = await Get(
         ActionResult,
         ActionRequest,
         ActionRequest.create(
             "quantize_model",
-            address=target.address,
+            address=fields.address,
             environment="onnx",
             inputs=exported.model.inputs,
-            parameters=plan_scheme(target),
+            parameters=fields.scheme(),
+            fresh=fields.fresh,
         ),
     )
     model = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
     graph = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, "model.onnx"))
     names = result.parsed()["external_data"]
     data = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, *names))
-    return QuantizedModel(
+    return MadeModel(
         dataclasses.replace(
             exported.model,
-            address=target.address,
+            address=fields.address,
             graph=graph,
             data=data,
             steps=(*exported.model.steps, result),
@@ -72,4 +81,4 @@ async def quantize_model(request: QuantizeModel) -> QuantizedModel:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *QuantizeModel.rules())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pants.core.goals.package import OutputPathField
-from pants.engine.target import (
-    Target,
-)
+from typing import Iterator
 
-from pants_enginewright.build_files.base import COMMON_FIELDS
+from pants.core.goals.package import OutputPathField
+
+from pants_enginewright.build_files.base import COMMON_FIELDS, CheckedTarget
 from pants_enginewright.build_files.fields import (
     AddressField,
     AddressListField,
@@ -68,7 +67,7 @@ class FilesField(AddressListField):
     )
 
 
-class ModelCheckpointTarget(Target):
+class ModelCheckpointTarget(CheckedTarget):
     alias = "model_checkpoint"
     core_fields = (
         *COMMON_FIELDS,
@@ -80,6 +79,10 @@ class ModelCheckpointTarget(Target):
         FilesField,
     )
     help = "A model's configuration, weights and tokenizer, verified against each other."
+
+    def problems(self) -> Iterator[str]:
+        if self[DistributionField].value and self[FilesField].value:
+            yield "fields `distribution` and `files` are both set; expected one of them at most"
 
 
 class ModelOriginField(AddressField):
@@ -158,7 +161,7 @@ class PluginsField(ListField):
         return item in PLUGINS
 
 
-class OnnxModelTarget(Target):
+class OnnxModelTarget(CheckedTarget):
     alias = "onnx_model"
     core_fields = (
         *COMMON_FIELDS,
@@ -173,6 +176,25 @@ class OnnxModelTarget(Target):
         OutputPathField,
     )
     help = "A checkpoint exported to ONNX, with its graph checked."
+
+    def problems(self) -> Iterator[str]:
+        name = self[TaskField].value
+        task = TASKS.get(name)
+        if self[ExporterField].value == "direct":
+            if task is not None and not task.is_decoder:
+                yield (
+                    f"field `task` has value {name!r}; exporter 'direct' has only decoders: "
+                    f"use 'torch'"
+                )
+            if self[DynamicAxesField].value != DynamicAxesField.default:
+                yield (
+                    "field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"
+                )
+            return
+        if task is not None and task.has_cache:
+            yield f"field `task` has value {name!r}; expected exporter 'direct' for a KV cache"
+        if self[LogitsField].value == "last":
+            yield "field `logits` has value 'last'; expected exporter 'direct' for it"
 
 
 class QuantizedModelSourceField(ModelOriginField):
@@ -206,7 +228,7 @@ class KeepField(ListField):
     help = "Weights that stay as they are; the output head always does."
 
 
-class QuantizedModelTarget(Target):
+class QuantizedModelTarget(CheckedTarget):
     alias = "quantized_model"
     core_fields = (
         *COMMON_FIELDS,
@@ -221,3 +243,13 @@ class QuantizedModelTarget(Target):
         "writes the graph, its data and report.json: bytes before and after, and the error of each "
         "tensor. What it costs in perplexity, an `engine_test` of an engine of it measures."
     )
+
+    def problems(self) -> Iterator[str]:
+        method, group_size = self[MethodField].value, self[GroupSizeField].value
+        if method == "int4" and group_size is None:
+            yield (
+                f"field `group_size` is required for method 'int4'; expected "
+                f"{GroupSizeField.choices}"
+            )
+        if method == "int8" and group_size is not None:
+            yield "field `group_size` is for method 'int4'; 'int8' has one scale for each channel"

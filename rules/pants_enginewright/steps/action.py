@@ -84,6 +84,8 @@ class ActionRequest(EngineAwareParameter):
     """Modules of the library that the step imports by name, such as a part of a task's room."""
     attempt: int = 1
     """Runs a step again whose result is known, to compare."""
+    fresh: bool = False
+    """Whether it runs past all caches: what these gave has failed a check. Not in the key."""
 
     @classmethod
     def create(
@@ -96,6 +98,7 @@ class ActionRequest(EngineAwareParameter):
         inputs: Iterable[ActionInput] = (),
         parameters: Mapping[str, Any] = FrozenDict(),
         modules: Iterable[str] = (),
+        fresh: bool = False,
     ) -> ActionRequest:
         text = canonical_json.dumps(dict(parameters))
         return cls(
@@ -106,6 +109,7 @@ class ActionRequest(EngineAwareParameter):
             tuple(inputs),
             text,
             tuple(modules),
+            fresh=fresh,
         )
 
     def again(self) -> ActionRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Iterator, Tuple
 
 from pants.core.goals.test import TestTimeoutField
 from pants.engine.target import (
@@ -11,7 +11,11 @@ from pants.engine.target import (
     Target,
 )
 
-from pants_enginewright.build_files.base import COMMON_FIELDS, EnginewrightDependenciesField
+from pants_enginewright.build_files.base import (
+    COMMON_FIELDS,
+    CheckedTarget,
+    EnginewrightDependenciesField,
+)
 from pants_enginewright.build_files.fields import (
     AddressField,
     FlagField,
@@ -106,7 +110,7 @@ BOUNDS: Tuple[type[BoundField], ...] = (
 )
 
 
-class EngineTestTarget(Target):
+class EngineTestTarget(CheckedTarget):
     alias = "engine_test"
     core_fields = (
         *COMMON_FIELDS,
@@ -121,3 +125,16 @@ class EngineTestTarget(Target):
         "Validates an engine: manifest and plan, the graph against PyTorch on real text, and on "
         "request that building again gives the same bytes."
     )
+
+    def problems(self) -> Iterator[str]:
+        bounds = [field.alias for field in BOUNDS if self[field].value is not None]
+        reference, dataset = self[ReferenceField].value, self[DatasetField].value
+        if (reference is None) != (dataset is None):
+            absent = "reference" if reference is None else "dataset"
+            yield f"field `{absent}` is required: a comparison needs both `reference` and `dataset`"
+        elif bounds and reference is None:
+            names = ", ".join(f"`{name}`" for name in bounds)
+            yield f"fields {names} need the fields `reference` and `dataset`"
+        elif reference is not None and not bounds:
+            names = ", ".join(f"`{field.alias}`" for field in BOUNDS)
+            yield f"a comparison without a bound cannot fail; set at least one of {names}"

@@ -10,8 +10,10 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
+from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.engines.engine import PLAN, Engine, EngineRequest
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.models.tasks import modules
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
 from pants_enginewright.validation.targets import (
@@ -21,13 +23,34 @@ from pants_enginewright.validation.targets import (
     EngineField,
     ReferenceField,
     ReproducibleField,
-    TextDatasetTarget,
 )
 
 
 @dataclass(frozen=True)
-class ValidationRequest:
-    target: Target
+class EngineTestKind(Kind):
+    """An `engine_test` target."""
+
+    required_fields = (EngineField, ReproducibleField)
+
+    @property
+    def steps(self) -> Steps:
+        own = ("check_engine", "measure_accuracy", "judge_accuracy", "compare_builds")
+        # The task of an engine is not known before its model is.
+        return Steps.of(*own, environments=("validate",)) + Steps(modules("measure"))
+
+
+@dataclass(frozen=True)
+class TextDatasetKind(Kind):
+    """A `text_dataset` target."""
+
+    required_fields = (DatasetSourceField,)
+
+    source: DatasetSourceField
+
+
+@dataclass(frozen=True)
+class ValidationRequest(NamedTarget):
+    """Asks what an `engine_test` target proves."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +87,8 @@ class Rebuild:
 
 @rule(desc="Validate an engine")
 async def validate_engine(request: ValidationRequest) -> Validation:
-    target = request.target
+    found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(EngineTestKind))
+    target = found.target
     engine = await Get(Engine, EngineRequest, EngineRequest.by_field(target[EngineField]))
     steps: Tuple[ActionResult, ...] = engine.steps
     text = ""
@@ -114,8 +138,8 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
         Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
     )
     named = NamedTarget.by_field(target[DatasetField])
-    dataset = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(TextDatasetTarget.alias))
-    hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.target[DatasetSourceField]))
+    dataset = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(TextDatasetKind))
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.of(TextDatasetKind).source))
     listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
     text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
     measured = await Get(
@@ -196,4 +220,4 @@ async def build_again(request: RebuildRequest) -> Rebuild:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *EngineTestKind.rules(), *TextDatasetKind.rules())
