@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.compatibility.tables import Row
+from enginewright.compatibility.toolkit import toolkit_problems, toolkit_row
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.kernels.compile import descriptor
 from enginewright.kernels.compile.compiler import Compiler
@@ -24,11 +27,6 @@ from enginewright.kernels.compile.host_compiler import HostCompiler
 from enginewright.kernels.compile.resources import ResourceBounds
 from enginewright.kernels.compile.sources import SourceSet
 from enginewright.kernels.compile.toolkit import find_toolkit
-from enginewright.kernels.compile.toolkit_table import (
-    ToolkitRelease,
-    compute_capability_key,
-    toolkit_release,
-)
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
 
@@ -55,9 +53,9 @@ _REFUSED_FLAGS = frozenset(
 
 @dataclass(frozen=True)
 class Parameters:
-    compute_capabilities: tuple[str, ...]
-    """Such as `["8.0", "9.0"]`; one or more."""
-    ptx: str | None
+    compute_capabilities: tuple[ComputeCapability, ...]
+    """Such as `["8.0", "9.0a"]`; one or more, kept in rising order."""
+    ptx: ComputeCapability | None
     """Compute capability to keep PTX for; true is the highest of `compute_capabilities`."""
     flags: tuple[str, ...]
     """For nvcc."""
@@ -82,12 +80,12 @@ class Parameters:
         except InputError as error:
             raise InputError([*problems, *error.problems]) from error
         raise_if_any(problems)
-        capabilities = tuple(sorted(raw["compute_capabilities"], key=compute_capability_key))
-        ptx = raw.get("ptx") or None
+        capabilities = tuple(sorted(map(ComputeCapability.parse, raw["compute_capabilities"])))
+        ptx = raw.get("ptx")
         max_registers, forbid_spills = raw.get("max_registers"), raw.get("forbid_spills")
         return cls(
             capabilities,
-            capabilities[-1] if ptx is True else ptx,
+            _kept_ptx(ptx, capabilities),
             tuple(raw.get("flags", ())),
             tuple(raw.get("include_dirs", ())),
             host_compiler,
@@ -95,6 +93,14 @@ class Parameters:
                 max_registers, max_registers is not None if forbid_spills is None else forbid_spills
             ),
         )
+
+
+def _kept_ptx(
+    ptx: str | bool | None, capabilities: tuple[ComputeCapability, ...]
+) -> ComputeCapability | None:
+    if not ptx:
+        return None
+    return capabilities[-1] if ptx is True else ComputeCapability.parse(str(ptx))
 
 
 def _architecture_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
@@ -105,7 +111,7 @@ def _architecture_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _capability_problems(where, capabilities)
     if len(set(capabilities)) != len(capabilities):
         what = "a compute capability is named twice"
-        yield Problem(what, where, actual=", ".join(capabilities))
+        yield Problem(what, where, actual=", ".join(map(str, capabilities)))
     ptx = raw.get("ptx")
     if ptx and ptx is not True:
         yield from _capability_problems("ptx", (ptx,))
@@ -138,8 +144,10 @@ def _register_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
 def _capability_problems(field: str, capabilities: Iterable[Any]) -> Iterator[Problem]:
     for capability in capabilities:
         try:
-            compute_capability_key(capability)
-        except (ValueError, TypeError):
+            accepted = str(ComputeCapability.parse(str(capability))) == capability
+        except InputError:
+            accepted = False
+        if not accepted:
             yield Problem("not a compute capability", field, 'such as "8.6"', repr(capability))
 
 
@@ -168,13 +176,13 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     }
 
 
-def _compiler(parameters: Parameters, scratch: Path) -> tuple[Compiler, ToolkitRelease, str]:
+def _compiler(parameters: Parameters, scratch: Path) -> tuple[Compiler, Row, str]:
     toolkit = find_toolkit(sys.path, scratch)
     version = toolkit.version()
-    release = toolkit_release(version)
-    release.require(parameters.compute_capabilities, where="compute_capabilities")
-    release.require((parameters.ptx,) if parameters.ptx else (), where="ptx")
-    parameters.host_compiler.require_supported(toolkit.include_directories, release.release)
+    release = toolkit_row(version)
+    wanted = dict.fromkeys((*parameters.compute_capabilities, *filter(None, (parameters.ptx,))))
+    raise_if_any(toolkit_problems(release.key, wanted))
+    parameters.host_compiler.require_supported(toolkit.include_directories, release.key)
     parameters.host_compiler.require_installed()
     compiler = Compiler(
         toolkit,
@@ -189,18 +197,19 @@ def _compiler(parameters: Parameters, scratch: Path) -> tuple[Compiler, ToolkitR
 
 
 def _document(
-    parameters: Parameters, compiled: list[CompiledSource], release: ToolkitRelease, version: str
+    parameters: Parameters, compiled: list[CompiledSource], release: Row, version: str
 ) -> dict[str, Any]:
     host = parameters.host_compiler
+    ptx = str(parameters.ptx) if parameters.ptx else None
     return {
         "format": descriptor.FORMAT,
         "toolkit": {"name": "cuda", "version": version},
         "host_compiler": {"name": host.name, "version": host.version},
         "flags": list(parameters.flags),
-        "compute_capabilities": list(parameters.compute_capabilities),
-        "ptx_version": release.ptx_version,
+        "compute_capabilities": [str(one) for one in parameters.compute_capabilities],
+        "ptx_version": release["ptx"],
         "sources": [
-            source.to_json(parameters.ptx, release.ptx_version)
+            source.to_json(ptx, release["ptx"])
             for source in sorted(compiled, key=lambda one: one.name)
         ],
     }

@@ -58,7 +58,7 @@ def answer(row: Row, question: Question) -> list[Problem]:
         problem = wheel_problem(row.key, question.target)
         return [problem] if problem else []
     if row.table == "toolkit":
-        targets = [question.target] if question.target else []
+        targets = [ComputeCapability.parse(question.target)] if question.target else []
         problems = toolkit_problems(row.key, targets, gcc=question.gcc)
         unread = ptx_problem(question.ptx, row.key) if question.ptx else None
         return [*problems, unread] if unread else problems

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from enginewright.compatibility.tables import find, row, table
+from collections.abc import Iterable
+
+from enginewright.compatibility.tables import Row, find, row, table
 from enginewright.compatibility.version import ComputeCapability, Version
 from enginewright.errors import Problem
 
 
-def toolkit_problems(toolkit: str, targets: list[str], *, gcc: str | None = None) -> list[Problem]:
+def toolkit_row(version: str) -> Row:
+    """The row for a version such as `13.0` or `13.0.88`; raise `InputError` when there is none."""
+    return row("toolkit", ".".join(version.split(".")[:2]))
+
+
+def toolkit_problems(
+    toolkit: str, targets: Iterable[ComputeCapability], *, gcc: str | None = None
+) -> list[Problem]:
     """What stops the toolkit (major.minor) from compiling for `targets` with a host compiler.
 
     Raises `InputError` when the table has no row for the toolkit.
     """
-    found = row("toolkit", toolkit)
+    found = toolkit_row(toolkit)
     problems = []
     known = [ComputeCapability.parse(text) for text in found["compute_capabilities"]]
-    for target in targets:
-        capability = ComputeCapability.parse(target)
+    for capability in targets:
         if capability not in known:
             able = toolkits_for(capability)
             problems.append(
                 Problem(
-                    f"CUDA toolkit {toolkit} cannot compile for compute capability {capability}",
+                    f"CUDA toolkit {found.key} cannot compile for compute capability {capability}",
                     found.name,
                     "one of " + ", ".join(found["compute_capabilities"]),
                     str(capability),
@@ -33,7 +41,7 @@ def toolkit_problems(toolkit: str, targets: list[str], *, gcc: str | None = None
     if gcc is not None and Version.parse(gcc).major > newest:
         problems.append(
             Problem(
-                f"CUDA toolkit {toolkit} does not accept gcc {gcc} as host compiler",
+                f"CUDA toolkit {found.key} does not accept gcc {gcc} as host compiler",
                 found.name,
                 f"gcc {newest} or older",
                 gcc,

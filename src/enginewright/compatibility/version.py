@@ -90,9 +90,14 @@ class ComputeCapability:
         return ComputeCapability(self.major, self.minor)
 
     @property
+    def number(self) -> str:
+        """As compilers write it after `sm_` and `compute_`: `90a`."""
+        return f"{self.major}{self.minor}{self.variant}"
+
+    @property
     def sm(self) -> str:
         """The compiler's name, `sm_90a`."""
-        return f"sm_{self.major}{self.minor}{self.variant}"
+        return f"sm_{self.number}"
 
     def __lt__(self, other: ComputeCapability) -> bool:
         return (self.major, self.minor, self.variant) < (other.major, other.minor, other.variant)

@@ -206,7 +206,7 @@ def _toolkit_problems(request: LockRequest) -> list[Problem]:
     try:
         return toolkit_problems(
             request.toolkit,
-            [str(item) for item in request.compute_capabilities],
+            request.compute_capabilities,
             gcc=request.gcc or None,
         )
     except InputError as error:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, raise_if_any
 from enginewright.hashing import FileDigest
 from enginewright.kernels.compile.declarations import kernel_declarations
@@ -16,7 +17,6 @@ from enginewright.kernels.compile.host_compiler import HostCompiler
 from enginewright.kernels.compile.ptx import Entry, entries
 from enginewright.kernels.compile.resources import ResourceBounds, Resources, resource_usage
 from enginewright.kernels.compile.toolkit import Toolkit
-from enginewright.kernels.compile.toolkit_table import architecture_number
 
 # nvcc starts the host compiler's own programs and a shell by name.
 _PATH = "/usr/bin:/bin"
@@ -26,8 +26,8 @@ _PATH = "/usr/bin:/bin"
 class Compiler:
     toolkit: Toolkit
     host_compiler: HostCompiler
-    compute_capabilities: tuple[str, ...]
-    ptx: str | None
+    compute_capabilities: tuple[ComputeCapability, ...]
+    ptx: ComputeCapability | None
     """Compute capability whose PTX is kept, for devices that are newer than every cubin."""
     flags: tuple[str, ...]
     """Passed to nvcc as they are."""
@@ -46,8 +46,8 @@ class Compiler:
         for capability in self.compute_capabilities:
             ptx = self._to_ptx(source, capability, scratch)
             found = entries(ptx.read_text(encoding="utf-8"), declared, str(source))
-            cubin = outputs / f"{source.stem}.sm_{architecture_number(capability)}.cubin"
-            usage[capability] = self._assemble(ptx, capability, cubin, source)
+            cubin = outputs / f"{source.stem}.sm_{capability.number}.cubin"
+            usage[str(capability)] = self._assemble(ptx, capability, cubin, source)
             cubins[capability] = Artifact.of(cubin)
         raise_if_any(
             [
@@ -61,7 +61,7 @@ class Compiler:
         )
         kept = None
         if self.ptx:
-            kept = outputs / f"{source.stem}.compute_{architecture_number(self.ptx)}.ptx"
+            kept = outputs / f"{source.stem}.compute_{self.ptx.number}.ptx"
             kept.write_bytes(self._to_ptx(source, self.ptx, scratch).read_bytes())
         fatbin = outputs / f"{source.stem}.fatbin"
         self._join(
@@ -70,15 +70,15 @@ class Compiler:
         return CompiledSource(
             source.stem,
             Artifact(source.as_posix(), FileDigest.of(source)),
-            cubins,
+            {str(capability): artifact for capability, artifact in cubins.items()},
             Artifact.of(kept) if kept else None,
             Artifact.of(fatbin),
             tuple(found),
             _by_kernel(usage),
         )
 
-    def _to_ptx(self, source: Path, capability: str, scratch: Path) -> Path:
-        number = architecture_number(capability)
+    def _to_ptx(self, source: Path, capability: ComputeCapability, scratch: Path) -> Path:
+        number = capability.number
         ptx = scratch / f"{source.stem}.compute_{number}.ptx"
         if not ptx.exists():
             includes = [f"-I{folder}" for folder in self.include_directories]
@@ -99,12 +99,12 @@ class Compiler:
         return ptx
 
     def _assemble(
-        self, ptx: Path, capability: str, cubin: Path, source: Path
+        self, ptx: Path, capability: ComputeCapability, cubin: Path, source: Path
     ) -> dict[str, Resources]:
         command: list[str | Path] = [
             self.toolkit.program("ptxas"),
             "--verbose",
-            f"--gpu-name=sm_{architecture_number(capability)}",
+            f"--gpu-name=sm_{capability.number}",
             ptx,
             "--output-file",
             cubin,
@@ -113,13 +113,13 @@ class Compiler:
             command.insert(2, f"--maxrregcount={self.bounds.max_registers}")
         return resource_usage(_run(command, source, ptx.parent))
 
-    def _join(self, fatbin: Path, cubins: dict[str, Path], ptx: Path | None) -> None:
+    def _join(self, fatbin: Path, cubins: dict[ComputeCapability, Path], ptx: Path | None) -> None:
         images = [
-            f"--image3=kind=elf,sm={architecture_number(capability)},file={path}"
+            f"--image3=kind=elf,sm={capability.number},file={path}"
             for capability, path in cubins.items()
         ]
         if ptx and self.ptx:
-            images.append(f"--image3=kind=ptx,sm={architecture_number(self.ptx)},file={ptx}")
+            images.append(f"--image3=kind=ptx,sm={self.ptx.number},file={ptx}")
         program = self.toolkit.program("fatbinary")
         _run([program, f"--create={fatbin}", "-64", *images], fatbin, fatbin.parent)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem
 from enginewright.kernels.launch.image_choice import image_for
 from enginewright.kernels.launch.launch import Launch
@@ -46,11 +47,11 @@ class Device:
         self.call("cuCtxSetCurrent", context)
 
     @property
-    def compute_capability(self) -> tuple[int, int]:
+    def compute_capability(self) -> ComputeCapability:
         attributes = self._driver.CUdevice_attribute
         major = attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
         minor = attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
-        return (
+        return ComputeCapability(
             self.call("cuDeviceGetAttribute", major, self._device),
             self.call("cuDeviceGetAttribute", minor, self._device),
         )

@@ -1,19 +1,16 @@
-"""Choose the code that a device can run.
-
-A cubin runs on devices of its major compute capability with the same or a higher minor one; PTX is
-compiled by the driver for any device from its compute capability on (CUDA C++ Programming Guide,
-"Binary Compatibility" and "PTX Compatibility").
-"""
+"""Choose the code that a device can run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from enginewright.compatibility.device_code import binary_runs, closeness, ptx_runs
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem
 from enginewright.kernels.launch.package import Image
 
 
-def image_for(device: tuple[int, int], images: Sequence[Image], source: str) -> Image:
+def image_for(device: ComputeCapability, images: Sequence[Image], source: str) -> Image:
     """The best image for a device's compute capability: the nearest cubin, else the nearest PTX.
 
     Raise `InputError` that lists what there is when nothing fits.
@@ -21,26 +18,23 @@ def image_for(device: tuple[int, int], images: Sequence[Image], source: str) -> 
     cubins = [
         image
         for image in images
-        if not image.is_ptx
-        and image.compute_capability[0] == device[0]
-        and image.compute_capability[1] <= device[1]
+        if not image.is_ptx and binary_runs(image.compute_capability, device)
     ]
-    forward = [image for image in images if image.is_ptx and image.compute_capability <= device]
+    forward = [
+        image for image in images if image.is_ptx and ptx_runs(image.compute_capability, device)
+    ]
     fitting = cubins or forward
     if fitting:
-        return max(fitting, key=lambda image: image.compute_capability)
+        return max(fitting, key=lambda image: closeness(image.compute_capability))
     there = ", ".join(
-        f"{'PTX' if image.is_ptx else 'cubin'} {image.compute_capability[0]}."
-        f"{image.compute_capability[1]}"
-        for image in images
+        f"{'PTX' if image.is_ptx else 'cubin'} {image.compute_capability}" for image in images
     )
     raise InputError(
         Problem(
             f"no code in the package of `{source}` runs on this device",
-            f"device of compute capability {device[0]}.{device[1]}",
-            f"a cubin of {device[0]}.0 to {device[0]}.{device[1]}, or PTX of at most "
-            f"{device[0]}.{device[1]}",
+            f"device of compute capability {device}",
+            f"a cubin of {device.major}.0 to {device}, or PTX of at most {device}",
             there or "nothing",
-            f'Add "{device[0]}.{device[1]}" to the `compute_capabilities` of the kernels.',
+            f'Add "{device}" to the `compute_capabilities` of the kernels.',
         )
     )

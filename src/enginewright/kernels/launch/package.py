@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest, verify
 
@@ -30,7 +31,7 @@ class Image:
 
     path: Path
     digest: FileDigest
-    compute_capability: tuple[int, int]
+    compute_capability: ComputeCapability
     is_ptx: bool
 
     def read(self) -> bytes:
@@ -130,16 +131,11 @@ def _images(folder: Path, source: Mapping[str, Any]) -> list[Image]:
         Image(
             folder / entry["file"],
             FileDigest(entry["sha256"], entry["size"]),
-            _compute_capability(entry["compute_capability"]),
+            ComputeCapability.parse(entry["compute_capability"]),
             is_ptx,
         )
         for entry, is_ptx in listed
     ]
-
-
-def _compute_capability(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")
-    return int(major), int(minor)
 
 
 def _kernel(document: Mapping[str, Any], source: str) -> PackagedKernel:

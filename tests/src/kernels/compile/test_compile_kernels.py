@@ -178,8 +178,30 @@ def test_a_missing_header(tmp_path):
 
 def test_an_architecture_that_the_toolkit_does_not_know(tmp_path):
     errors = failure(workspace(tmp_path), compute_capabilities=["9.0", "5.2"])
-    assert "CUDA 13.0 does not compile for this architecture" in errors
-    assert "'5.2'" in errors
+    assert "CUDA toolkit 13.0 cannot compile for compute capability 5.2" in errors
+    assert "use a toolkit that can: 11.8, 12.1" in errors
+
+
+def test_code_for_one_chip_alone(tmp_path):
+    folder = workspace(tmp_path)
+    ask(
+        folder,
+        ["csrc/scale.cu"],
+        ["csrc/scale.cuh"],
+        compute_capabilities=["9.0a", "10.0f"],
+        ptx="9.0a",
+    )
+    code, errors = run(folder)
+    assert code == 0, errors
+    names = {"scale.sm_90a.cubin", "scale.sm_100f.cubin", "scale.compute_90a.ptx", "scale.fatbin"}
+    assert names < contents(folder).keys()
+    document = json.loads((folder / "outputs/kernels.json").read_text())
+    assert document["compute_capabilities"] == ["9.0a", "10.0f"]
+    assert [one["compute_capability"] for one in document["sources"][0]["cubins"]] == [
+        "9.0a",
+        "10.0f",
+    ]
+    assert ".target sm_90a" in (folder / "outputs/scale.compute_90a.ptx").read_text()
 
 
 def test_a_host_compiler_that_the_toolkit_refuses(tmp_path):

@@ -5,6 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
 from enginewright.kernels.launch.device import Device
@@ -61,7 +62,7 @@ def package(tmp_path):
     path = tmp_path / "scale.sm_90.cubin"
     path.write_bytes(b"machine code")
     kernel = PackagedKernel("scale", (KernelParameter("count", "int64", ""),), 256, "scale")
-    image = Image(path, FileDigest.of(path), (9, 0), is_ptx=False)
+    image = Image(path, FileDigest.of(path), ComputeCapability(9, 0), is_ptx=False)
     return KernelPackage({"scale": kernel}, {"scale": (image,)})
 
 

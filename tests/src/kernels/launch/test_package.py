@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
 from enginewright.kernels.launch.package import (
@@ -59,7 +60,7 @@ def test_kernels_and_images(tmp_path):
     assert cubin == Image(
         tmp_path / "scale.sm_90.cubin",
         FileDigest.of(tmp_path / "scale.sm_90.cubin"),
-        (9, 0),
+        ComputeCapability(9, 0),
         is_ptx=False,
     )
     assert cubin.read() == b"machine code"
@@ -114,3 +115,11 @@ def test_a_tree_with_a_kernel_twice(tmp_path):
 def test_a_tree_without_a_descriptor(tmp_path):
     with pytest.raises(InputError, match="no descriptor of kernels"):
         KernelPackage.read_tree(tmp_path)
+
+
+def test_a_package_with_code_of_a_variant(tmp_path):
+    folder = write_package(tmp_path)
+    text = (folder / "kernels.json").read_text()
+    (folder / "kernels.json").write_text(text.replace('"9.0"', '"9.0a"', 1))
+    cubin = KernelPackage.read(folder).images["scale"][0]
+    assert cubin.compute_capability == ComputeCapability(9, 0, "a")
