@@ -1,9 +1,10 @@
 """Step: the ONNX graph of a decoder from its config and the layout of its weights.
 
 Inputs: `config` (config.json) and `descriptor` (checkpoint.json). The weights themselves are no
-input: changing their bytes leaves this step's result as it is. Output: `model/model.onnx`, whose
-external data are the safetensors files that belong beside it: those of the checkpoint where the
-dtype matches (`converted` false in the result), else those that `convert_weights` makes.
+input: changing their bytes leaves this step's result as it is. Outputs: `onnx.json` and
+`model/model.onnx`, whose external data are the safetensors files that belong beside it: those of
+the checkpoint where the dtype matches (`converted` false in the result), else those that
+`convert_weights` makes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.document import encode
 from enginewright.errors import Problem, raise_if_any
 from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
 from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
@@ -24,7 +26,7 @@ from enginewright.exporters.direct.weight_layout import (
     read_layout,
 )
 from enginewright.onnx_model.element_type import ELEMENT_TYPES, ElementType, element_type
-from enginewright.onnx_model.interface import describe_interface
+from enginewright.onnx_model.writing import write_graph
 from enginewright.step import ActionRequest, Result, main
 from enginewright.tasks.registry import TASKS
 
@@ -92,20 +94,14 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         attention_operator=target.name != "float32",
     )
     model = decoder_model(architecture, chosen, options)
-    folder = outputs / "model"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    record = write_graph(model, outputs)
     return {
-        "model": "model/model.onnx",
-        "external_data": sorted({tensor.file for tensor in chosen.values()}),
+        **encode(record),
         "converted": converted,
         "dtype": target.name,
         "task": parameters.task,
-        "opset": parameters.opset,
         "logits": parameters.logits,
-        "ir_version": model.ir_version,
         "nodes": len(model.graph.node),
-        **describe_interface(model),
         "warnings": [],
         "reproducibility": "bit-identical",
     }

@@ -1,23 +1,24 @@
 """Step: export a checkpoint to ONNX with torch.
 
 Inputs: `config` (the normalised one of `verify_checkpoint`), `weights` (its safetensors files; an
-index is ignored). Parameters: `ExportSpec`. Outputs: `model/model.onnx`, `model/model.onnx.data`.
+index is ignored). Parameters: `ExportSpec`. Outputs: `onnx.json`, `model/model.onnx`,
+`model/model.onnx.data`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from enginewright import canonical_json
-from enginewright.checkpoint.config import Config, OtherConfig, parse_config
+from enginewright.checkpoint.config import parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
+from enginewright.document import encode
 from enginewright.exporters.torch.clean import clean
 from enginewright.exporters.torch.export import check_task, export, task_module
 from enginewright.exporters.torch.load_model import check_support, load_model
 from enginewright.exporters.torch.spec import ExportSpec
 from enginewright.exporters.torch.write_model import write_model
-from enginewright.onnx_model.interface import check_axes, describe_interface
+from enginewright.onnx_model.axes import check_axes
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
 from enginewright.tasks.registry import find_task
@@ -45,9 +46,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     graph = export(module, config, spec)
     report(STEP, "writing the graph and its weights")
     clean(graph)
-    proto = write_model(graph, outputs / "model" / "model.onnx")
-    interface = describe_interface(proto)
-    check_axes(interface, module.signature.axes(), spec.dynamic_axes)
+    record = write_model(graph, outputs)
+    check_axes(record, module.signature.axes(), spec.dynamic_axes)
     warnings = []
     if config.dtype == "bfloat16" and spec.dtype == "float16":
         warnings.append(
@@ -56,21 +56,10 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         )
     return {
         "task": spec.task,
-        "opset": spec.opset,
-        "ir_version": proto.ir_version,
         "dtype": spec.dtype,
-        **interface,
-        "limits": _limits(config),
+        **encode(record),
         "warnings": warnings,
     }
-
-
-def _limits(config: Config) -> dict[str, Any]:
-    """The greatest size of an axis that the model was made for, and what says so."""
-    if isinstance(config, OtherConfig):
-        return {}
-    field = "`max_position_embeddings` of config.json"
-    return {"sequence": {"max": config.max_position_embeddings, "set_by": field}}
 
 
 if __name__ == "__main__":

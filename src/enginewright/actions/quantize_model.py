@@ -3,7 +3,7 @@
 Inputs: `model` (one `.onnx` file; its external data too, where they are not in `weights`) and
 `weights` (optional: the files that the external data of the model name). Parameters: `method`
 (`int8` or `int4`), `group_size` (32, 64, 128; int4 only), `keep` (patterns of weights that stay).
-Outputs: `model/model.onnx` and `model/model.quantized.data`, which holds every weight.
+Outputs: `model/model.onnx`, `onnx.json` and `model/model.quantized.data`, which holds every weight.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import onnx
 from enginewright.errors import InputError, Problem
 from enginewright.onnx_model.files import find_model
 from enginewright.onnx_model.weights import ModelWeights
+from enginewright.onnx_model.writing import FOLDER, write_graph
 from enginewright.passes.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
 from enginewright.passes.quantization.scheme import GROUP_SIZES, Scheme
 from enginewright.progress import report
@@ -32,7 +33,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         file.verify()
     model = onnx.load(str(path), load_external_data=False)
     weights = ModelWeights({file.path.name: file.path for file in files if file.path != path})
-    folder = outputs / "model"
+    folder = outputs / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     quantized = quantize_model(
         model, weights, scheme, folder / DATA_FILE, lambda message: report("quantize", message)
@@ -53,10 +54,9 @@ def run(request: ActionRequest, outputs: Path) -> Result:
                 reasons or "none",
             )
         )
-    (folder / "model.onnx").write_bytes(quantized.model.SerializeToString(deterministic=True))
+    record = write_graph(quantized.model, outputs)
     return {
-        "model": "model/model.onnx",
-        "external_data": [DATA_FILE],
+        "external_data": list(record.external_data),
         "scheme": asdict(scheme),
         "matrix_weights": _totals([t for t in quantized.tensors if not t.kept]),
         "tensors": [asdict(tensor) for tensor in quantized.tensors],

@@ -2,8 +2,8 @@
 
 Inputs: `model` (one `.onnx` file; its external data may come along and is not opened).
 Parameters: `plugins` (names, see `plugins.replace.OPERATORS`) and `mode` (`kernel` or `inline`).
-Outputs: `model/model.onnx`. It names the same external data as the input did; the result lists
-those files, which belong beside it.
+Outputs: `model/model.onnx` and `onnx.json`. The graph names the same external data as the input
+did; the record lists those files, which belong beside it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from pathlib import Path
 
 import onnx
 
-from enginewright.errors import InputError, Problem
 from enginewright.onnx_model.files import find_model
-from enginewright.onnx_model.tensors import external_files
+from enginewright.onnx_model.writing import write_graph
 from enginewright.passes.operators.operator import DOMAIN, DOMAIN_VERSION
 from enginewright.passes.replace import replace_subgraphs
 from enginewright.progress import report
@@ -27,16 +26,10 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     mode = request.parameters.get("mode", "kernel")
     model = onnx.load(str(path), load_external_data=False)
     report("replace_subgraphs", f"{', '.join(plugins)} in {path.name}")
-    try:
-        model, replaced = replace_subgraphs(model, plugins, mode, path.name)
-    except onnx.checker.ValidationError as error:
-        raise InputError(Problem("not a valid ONNX model", path.name, actual=str(error))) from error
-    folder = outputs / "model"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    model, replaced = replace_subgraphs(model, plugins, mode, path.name)
+    record = write_graph(model, outputs)
     return {
-        "model": "model/model.onnx",
-        "external_data": list(external_files(model)),
+        "external_data": list(record.external_data),
         "mode": mode,
         "domain": {"name": DOMAIN, "version": DOMAIN_VERSION} if mode == "kernel" else None,
         "replaced": [one.to_json() for one in replaced],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import onnx
+import onnx.inliner
 import onnx.parser
 from onnx import TensorProto
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnx
 import onnx_ir as ir
+
+from enginewright.onnx_model.record import OnnxRecord
+from enginewright.onnx_model.writing import FOLDER, GRAPH, write_graph
 
 DATA_SUFFIX = ".data"
 INLINE_BYTES = 1024
@@ -14,13 +16,14 @@ ALIGNMENT = 4096
 """Bytes; readers map the file into memory."""
 
 
-def write_model(model: ir.Model, path: Path) -> onnx.ModelProto:
-    """Write `path` and `path` + ".data"; return the graph as it was written.
+def write_model(model: ir.Model, outputs: Path) -> OnnxRecord:
+    """Write the graph, its record and `model/model.onnx.data`; changes `model`.
 
     The external tensors lie in the data file in the order of their names.
     """
-    data_path = path.with_name(path.name + DATA_SUFFIX)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = outputs / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    data_path = folder / (GRAPH + DATA_SUFFIX)
     with data_path.open("wb") as stream:
         for name in sorted(model.graph.initializers):
             value = model.graph.initializers[name]
@@ -37,10 +40,9 @@ def write_model(model: ir.Model, path: Path) -> onnx.ModelProto:
                 tensor.dtype,
                 shape=ir.Shape(tensor.shape.numpy()),
                 name=name,
-                base_dir=path.parent,
+                base_dir=folder,
             )
     proto = ir.to_proto(model)
     # Shapes of inner values have symbols of the exporter's own; every reader infers them anew.
     del proto.graph.value_info[:]
-    path.write_bytes(proto.SerializeToString(deterministic=True))
-    return proto
+    return write_graph(proto, outputs)
