@@ -40,6 +40,8 @@ from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
 
+PRODUCT = "products.tensorrt_rtx"
+"""The room whose steps build."""
 TOOLCHAIN = ROOT / "toolchains/rtx1.7_cu13.0.toml"
 CONFIG: Mapping[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -145,7 +147,12 @@ class Way:
         return next(step for step in self.steps if step.action == action)
 
     def run(
-        self, action: str, inputs: Mapping[str, Sequence[Path]], parameters: Mapping[str, Any]
+        self,
+        action: str,
+        inputs: Mapping[str, Sequence[Path]],
+        parameters: Mapping[str, Any],
+        *,
+        room: str = "actions",
     ) -> Path:
         """Run a step in its own process, and return its outputs folder; exits when it fails."""
         here = self.folder / action
@@ -156,7 +163,7 @@ class Way:
             "parameters": parameters,
         }
         canonical_json.write(here / "request.json", request)
-        command = [sys.executable, "-m", f"enginewright.actions.{action}"]
+        command = [sys.executable, "-m", f"enginewright.{room}.{action}"]
         given = os.environ.get("PYTHONPATH", "")
         environment = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{given}"}
         with (here / "log").open("wb") as log:
@@ -281,7 +288,7 @@ def _direct_path(
     model = exported / "model"
     os.link(weights, model / weights.name)
     files = [model / "model.onnx", model / weights.name]
-    built = path.run("build_engine", {"model": files}, engine_parameters(profiles))
+    built = path.run("build", {"model": files}, engine_parameters(profiles), room=PRODUCT)
     digest = FileDigest.of(built / "engine.plan")
     (built / "engine.plan").unlink()
     return path, digest
@@ -303,7 +310,7 @@ def torch_path(folder: Path, checkpoint: Path, dtype: str) -> Way:
         },
     )
     files = sorted((exported / "model").iterdir())
-    built = path.run("build_engine", {"model": files}, engine_parameters([NO_CACHE]))
+    built = path.run("build", {"model": files}, engine_parameters([NO_CACHE]), room=PRODUCT)
     (built / "engine.plan").unlink()
     return path
 

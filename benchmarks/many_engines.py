@@ -170,7 +170,7 @@ KINDS = {
             "cached_last": ("text-generation-with-past", "last"),
         },
         "build_onnxruntime_engine",
-        "write_onnxruntime_manifest",
+        "write_manifest",
     ),
 }
 

@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from full_size import DECODE, PREFILL, TOOLCHAIN, Way
+from full_size import DECODE, PREFILL, PRODUCT, TOOLCHAIN, Way
 
 from enginewright.hashing import FileDigest
 from enginewright.products.tensorrt.products import TENSORRT_RTX
@@ -47,7 +47,7 @@ def build(folder: Path, model: Path) -> str:
     for path in inputs:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to((model.parent / path.name).resolve())
-    built = Way(folder).run("build_engine", {"model": inputs}, parameters)
+    built = Way(folder).run("build", {"model": inputs}, parameters, room=PRODUCT)
     return FileDigest.of(built / "engine.plan").sha256
 
 

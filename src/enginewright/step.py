@@ -1,8 +1,9 @@
 """How a step talks to whoever runs it.
 
-A step is `python -m enginewright.actions.NAME [REQUEST [OUTPUTS]]`, by default `request.json` and
-`outputs` of the working directory. The request names every input file by role, with the promised
-digest; the step writes its files and `result.json` under the outputs folder, and nothing else.
+A step is `python -m MODULE [REQUEST [OUTPUTS]]`, a module of the library; `request.json` and
+`outputs` of the working directory if not said. The request names every input file by role, with
+the promised digest; the step writes its files and `result.json` under the outputs folder, and
+nothing else.
 
 Exit codes: 0 done; 1 the user can fix it (the reasons are on standard error, no traceback); 70 a
 defect of ours, with its traceback.
@@ -43,7 +44,7 @@ class InputFile:
 @dataclass(frozen=True)
 class ActionRequest:
     action: str
-    """Name of the module in `enginewright.actions`."""
+    """What it is called in messages and records."""
     inputs: Mapping[str, tuple[InputFile, ...]]
     """Files by role, in the order of the request."""
     parameters: Mapping[str, Any]

@@ -28,7 +28,7 @@ from machine import Machine
 from reapi_server import ReapiServer
 from workspace import TREE
 
-STEP = "src/enginewright/actions/build_engine.py"
+STEP = "src/enginewright/products/tensorrt_rtx/build.py"
 MAIN = "    main(run_deterministically)\n"
 RESULT = 'return build(build_request, model, outputs / "engine.plan", verify_inputs).to_json()'
 TIMED = RESULT.replace("return ", "return {**") + ', "warnings": [str(time.time_ns())]}'

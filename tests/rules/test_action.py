@@ -107,7 +107,9 @@ CHANGES: dict[str, Callable[[], Process]] = {
     "wheels": lambda: process(request(), wheels=Digest("6" * 64, 20)),
     "no wheels": lambda: process(request(), wheels=Files().digest),
     "python": lambda: process(request(), python="3.11.8"),
-    "module": lambda: process(dataclasses.replace(request(), action="check_weights")),
+    "module": lambda: process(
+        dataclasses.replace(request(), module="enginewright.actions.check_weights")
+    ),
     "attempt": lambda: process(request().again()),
 }
 

@@ -145,6 +145,7 @@ def test_mistakes_of_a_quantized_model(fields: dict[str, Any], problem: str) -> 
 def test_build_for_onnxruntime() -> None:
     target = OnnxruntimeEngineTarget({"model": ":model", "quantized_matmul": "int8"}, HERE)
     planned = plan_onnxruntime_build(target, model())
+    assert planned.module == "enginewright.products.onnxruntime.build"
     assert json.loads(planned.parameters) == {
         "provider": "cpu",
         "optimization_level": "extended",

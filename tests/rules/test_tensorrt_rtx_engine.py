@@ -64,6 +64,7 @@ def test_every_field_reaches_the_builder() -> None:
     )
     planned = plan_build(target, model(), TOOLCHAIN)
     assert planned.action == "build_engine"
+    assert planned.module == "enginewright.products.tensorrt_rtx.build"
     assert planned.tool_environment == "lockfiles:rtx"
     assert json.loads(planned.parameters) == {
         "toolchain": {

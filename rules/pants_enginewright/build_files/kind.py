@@ -28,6 +28,12 @@ class Steps:
         """Those of modules in `enginewright.actions`."""
         return cls(tuple(f"enginewright.actions.{name}" for name in actions), environments)
 
+    @classmethod
+    def of_product(cls, name: str, environments: Tuple[str, ...] = ()) -> Steps:
+        """Those of the room of a product, which build and describe its engines."""
+        room = f"enginewright.products.{name}"
+        return cls((f"{room}.build", f"{room}.describe"), environments)
+
     def __add__(self, other: Steps) -> Steps:
         return Steps(self.modules + other.modules, self.environments + other.environments)
 

@@ -59,7 +59,7 @@ class TensorrtRtxKind(BuildEngine):
 
     @property
     def steps(self) -> Steps:
-        return CHECKS + Steps.of("build_engine", "write_manifest")
+        return CHECKS + Steps.of_product("tensorrt_rtx")
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class OnnxruntimeKind(BuildEngine):
 
     @property
     def steps(self) -> Steps:
-        own = ("build_onnxruntime_engine", "write_onnxruntime_manifest")
-        return CHECKS + Steps.of(*own, environments=("run",))
+        return CHECKS + Steps.of_product("onnxruntime", environments=("run",))
 
 
 @dataclass(frozen=True)
@@ -143,6 +142,7 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
     workspace = target[WorkspaceField].value
     return ActionRequest.create(
         "build_engine",
+        module="enginewright.products.tensorrt_rtx.build",
         address=target.address,
         tool_environment=toolchain.parsed()["environment"],
         inputs=model.inputs,
@@ -256,6 +256,7 @@ async def package_engine_files(request: PackageEngine) -> PackagedEngine:
         ActionRequest,
         ActionRequest.create(
             "write_manifest",
+            module="enginewright.products.tensorrt_rtx.describe",
             address=request.address,
             inputs=[ActionInput.of("build", build_result)],
             parameters={

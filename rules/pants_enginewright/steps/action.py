@@ -70,7 +70,9 @@ class ActionInput:
 @dataclass(frozen=True)
 class ActionRequest(EngineAwareParameter):
     action: str
-    """Name of the module in `enginewright.actions`."""
+    """What it is called in messages and records."""
+    module: str
+    """Dotted name of the module of the library that it runs."""
     environment: Optional[str]
     """Kind of the tool environment, a key of `[enginewright].environments`; None: Python alone."""
     tool_environment: Optional[str]
@@ -93,6 +95,7 @@ class ActionRequest(EngineAwareParameter):
         action: str,
         *,
         address: object,
+        module: Optional[str] = None,
         environment: Optional[str] = None,
         tool_environment: Optional[str] = None,
         inputs: Iterable[ActionInput] = (),
@@ -100,9 +103,11 @@ class ActionRequest(EngineAwareParameter):
         modules: Iterable[str] = (),
         fresh: bool = False,
     ) -> ActionRequest:
+        """`module` is left out for a step of the room `actions`, which has that name there."""
         text = canonical_json.dumps(dict(parameters))
         return cls(
             action,
+            module or f"enginewright.actions.{action}",
             environment,
             tool_environment,
             str(address),
@@ -114,10 +119,6 @@ class ActionRequest(EngineAwareParameter):
 
     def again(self) -> ActionRequest:
         return dataclasses.replace(self, attempt=self.attempt + 1)
-
-    @property
-    def module(self) -> str:
-        return f"enginewright.actions.{self.action}"
 
     def debug_hint(self) -> str:
         return f"{self.action} for {self.address}"

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from step_process import write_request
 
-from enginewright.actions import check_engine, compare_builds, write_manifest
+from enginewright.actions import check_engine, compare_builds
 from enginewright.engines.manifest import Manifest
+from enginewright.products.tensorrt_rtx import describe
 from enginewright.step import Step, run_step
 
 PLAN = b"the bytes of a plan"
@@ -67,7 +68,7 @@ def package(tmp_path: Path) -> Path:
         "kernels": [],
         "size_estimate": None,
     }
-    assert step(tmp_path, write_manifest.run, {"build": ["build.json"]}, parameters) == 0
+    assert step(tmp_path, describe.run, {"build": ["build.json"]}, parameters) == 0
     return tmp_path
 
 

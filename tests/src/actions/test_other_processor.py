@@ -22,7 +22,6 @@ from step_process import run, write_request
 
 from enginewright import canonical_json
 from enginewright.actions import (
-    build_onnxruntime_engine,
     convert_weights,
     export_direct,
     export_onnx,
@@ -30,6 +29,7 @@ from enginewright.actions import (
     verify_checkpoint,
 )
 from enginewright.hashing import FileDigest
+from enginewright.products.onnxruntime import build as build_onnxruntime_engine
 from enginewright.products.tensorrt import libraries
 from enginewright.products.tensorrt.products import TENSORRT_RTX
 from enginewright.step import ActionRequest, InputFile, Step
@@ -126,7 +126,7 @@ class Steps:
             (folder / path.name).hardlink_to(path)
         inputs = {"model": [path.name for path in model]}
         write_request(folder, "build_engine", inputs, parameters)
-        ran = run(folder, "-m", "enginewright.actions.build_engine", **os.environ)
+        ran = run(folder, "-m", "enginewright.products.tensorrt_rtx.build", **os.environ)
         assert ran.code == 0, ran.errors
 
 

@@ -40,6 +40,7 @@ def plan_onnxruntime_build(target: Target, model: OnnxModel) -> ActionRequest:
     """The step that optimizes the model."""
     return ActionRequest.create(
         "build_onnxruntime_engine",
+        module="enginewright.products.onnxruntime.build",
         address=target.address,
         environment=ENVIRONMENT,
         inputs=model.inputs,
@@ -68,7 +69,8 @@ def plan_manifest(
 ) -> ActionRequest:
     """The step that writes engine.json and README.md."""
     return ActionRequest.create(
-        "write_onnxruntime_manifest",
+        "write_manifest",
+        module="enginewright.products.onnxruntime.describe",
         address=target.address,
         inputs=[ActionInput.of("build", build_result)],
         parameters={

@@ -9,14 +9,14 @@ import torch
 import transformers
 
 from enginewright import canonical_json
-from enginewright.actions.build_onnxruntime_engine import run as build_engine
 from enginewright.actions.export_direct import run as export_direct
 from enginewright.actions.export_onnx import run as export_onnx
 from enginewright.actions.verify_checkpoint import run as verify_checkpoint
-from enginewright.actions.write_onnxruntime_manifest import run as write_manifest
 from enginewright.engines.package import read_package
 from enginewright.hashing import FileDigest
 from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
+from enginewright.products.onnxruntime.build import run as build_engine
+from enginewright.products.onnxruntime.describe import run as write_manifest
 from enginewright.step import ActionRequest, InputFile
 from enginewright.tasks.text_generation.decoder import make_decoder
 from enginewright.tasks.text_generation.generation import GenerationSettings, generate
@@ -62,7 +62,7 @@ def package(tmp_path_factory):
         "inputs": [],
     }
     inputs = {"build": files(folder / "build.json")}
-    write_manifest(ActionRequest("write_onnxruntime_manifest", inputs, parameters), engine)
+    write_manifest(ActionRequest("write_manifest", inputs, parameters), engine)
     return read_package(engine)
 
 

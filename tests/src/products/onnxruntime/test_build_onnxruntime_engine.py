@@ -1,4 +1,4 @@
-"""The steps `build_onnxruntime_engine` and `write_onnxruntime_manifest`."""
+"""The steps `build` and `describe` of ONNX Runtime."""
 
 import json
 
@@ -9,11 +9,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from enginewright import canonical_json
-from enginewright.actions.build_onnxruntime_engine import run
-from enginewright.actions.write_onnxruntime_manifest import run as write_manifest
 from enginewright.engines.package import read_package
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.products.onnxruntime.build import run
+from enginewright.products.onnxruntime.describe import run as write_manifest
 from enginewright.step import ActionRequest, InputFile
 
 
@@ -131,7 +131,7 @@ def test_manifest_is_what_the_runner_reads(tmp_path):
         "length": {"tokens": 512, "source": "max_position_embeddings"},
     }
     inputs = {"build": files(tmp_path / "result.json")}
-    write_manifest(ActionRequest("write_onnxruntime_manifest", inputs, parameters), package)
+    write_manifest(ActionRequest("write_manifest", inputs, parameters), package)
     read = read_package(package)
     assert (read.name, read.task, read.product) == ("small_cpu", "text-generation", "onnxruntime")
     # The model's own limit counts where the tokenizer's is longer.
@@ -149,9 +149,7 @@ def test_manifest_problems_at_once(tmp_path):
     inputs = {"build": files(tmp_path / "result.json")}
     parameters = {"name": "x", "files": {}, "colour": "red"}
     with pytest.raises(InputError) as caught:
-        write_manifest(
-            ActionRequest("write_onnxruntime_manifest", inputs, parameters), tmp_path / "out"
-        )
+        write_manifest(ActionRequest("write_manifest", inputs, parameters), tmp_path / "out")
     text = str(caught.value)
     assert "colour" in text
     assert "`task` is missing" in text

@@ -69,7 +69,7 @@ graph (float[batch, n] x, int64[1] start, int64[1] end) => (float[batch, m] y)
 """
 PROFILE = {"batch": [1, 1, 2], "sequence": [1, 4, 8]}
 STEP = "build_engine"
-MODULE = f"enginewright.actions.{STEP}"
+MODULE = "enginewright.products.tensorrt_rtx.build"
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ PROFILES = [
 TAKER = """
 import ctypes, os, random
 
-from enginewright.actions import build_engine
+from enginewright.products.tensorrt_rtx import build
 from enginewright.step import main
 from enginewright.products.tensorrt import deterministic_process
 
@@ -70,7 +70,7 @@ def take():
 
 deterministic_process.align_heap = take
 try:
-    main(build_engine.run_deterministically)
+    main(build.run_deterministically)
 finally:
     print("taken", taken)
 """
@@ -145,7 +145,7 @@ def build(folder: Path, model: Path, *command: str, **variables: str) -> tuple[s
         "compute_capabilities": ["8.9"],
     }
     write_request(folder, "build_engine", {"model": files}, parameters)
-    ran = run(folder, *(command or ("-m", "enginewright.actions.build_engine")), **variables)
+    ran = run(folder, *(command or ("-m", "enginewright.products.tensorrt_rtx.build")), **variables)
     assert ran.code == 0, ran.errors
     return hashlib.sha256(ran.plan).hexdigest(), ran.printed
 

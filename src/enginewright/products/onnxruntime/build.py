@@ -1,8 +1,8 @@
 """Step: optimize an ONNX model with ONNX Runtime for one execution provider.
 
 Inputs: `model` (one `.onnx` file and its external data, in one folder). Parameters: see
-`onnxruntime_engine.options`. Outputs: `model.onnx`, `model.onnx.data`; the result describes them
-for `write_onnxruntime_manifest`.
+`options`. Outputs: `model.onnx`, `model.onnx.data`; the result describes them
+for `describe`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Step: write `engine.json` and `README.md` of an ONNX Runtime engine package.
 
-Inputs: `build` (result.json of `build_onnxruntime_engine`). Parameters: `name`, `task`, `files`
-and `inputs` as for `write_manifest`; `size_estimate`, and `length` (the longest context of the
+Inputs: `build` (result.json of `build`). Parameters: `name`, `task`, `files`
+and `inputs` as for an engine with a plan; `size_estimate`, and `length` (the longest context of the
 model: `tokens`, and the fields of config.json as its `source`), where there is one.
 """
 

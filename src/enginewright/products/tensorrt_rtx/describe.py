@@ -1,6 +1,6 @@
 """Step: write `engine.json` and `README.md` of an engine package.
 
-Inputs: `build` (result.json of `build_engine`). Parameters: see `engine.packaging`.
+Inputs: `build` (result.json of `build`). Parameters: see `engines.packaging`.
 """
 
 from __future__ import annotations

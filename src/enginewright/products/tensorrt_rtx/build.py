@@ -1,7 +1,7 @@
 """Step: build a serialized engine from an ONNX model, with TensorRT for RTX.
 
 Inputs: `model` (one `.onnx` file, and its external data in the same folder). Parameters: see
-`engine.options`. Outputs: `engine.plan`; the result describes it.
+`products.tensorrt.options`. Outputs: `engine.plan`; the result describes it.
 """
 
 from __future__ import annotations
