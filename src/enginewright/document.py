@@ -17,6 +17,7 @@ import dataclasses
 import json
 import re
 import reprlib
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -67,8 +68,16 @@ def attempt(kind: type[T], value: object, where: str) -> tuple[T | None, tuple[P
 
 
 def read(kind: type[T], path: Path) -> T:
-    """Decode a JSON file; raise `InputError` with all its problems."""
-    return decode(kind, canonical_json.read_object(path), str(path))
+    """Decode a JSON or, by its name, a TOML file; raise `InputError` with all its problems."""
+    is_toml = path.suffix == ".toml"
+    return decode(kind, (_toml if is_toml else canonical_json.read_object)(path), str(path))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem("not a TOML file", str(path), actual=str(error)[:200])) from error
 
 
 def encode(value: Any) -> dict[str, Any]:

@@ -16,13 +16,16 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from enginewright import canonical_json
+from enginewright import canonical_json, document
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest, verify
+from enginewright.schema import INLINE
+
+T = TypeVar("T")
 
 EXIT_INPUT_ERROR = 1
 EXIT_DEFECT = 70
@@ -33,8 +36,8 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 @dataclass(frozen=True)
 class InputFile:
     path: Path
-    """Relative to the folder that holds the request."""
-    digest: FileDigest
+    """Relative to where the step runs; in `request.json` to the folder of that."""
+    digest: FileDigest = field(metadata=INLINE)
 
     def verify(self) -> None:
         """Re-hash the file; raise `InputError` when it is not the promised one."""
@@ -51,20 +54,17 @@ class ActionRequest:
 
     @classmethod
     def read(cls, path: Path) -> ActionRequest:
-        """Read a request, whose folder the inputs' paths begin in; `InputError` where it is none.
-
-        A request that lacks a field comes from no user: that is a defect, and a `KeyError`.
-        """
-        document = canonical_json.read_object(path)
-        root = path.parent
+        """Read a request, whose folder the inputs' paths begin in; raises `InputError`."""
+        request = document.read(cls, path)
         inputs = {
-            role: tuple(
-                InputFile(root / file["path"], FileDigest(file["sha256"], file["size"]))
-                for file in files
-            )
-            for role, files in document["inputs"].items()
+            role: tuple(replace(file, path=path.parent / file.path) for file in files)
+            for role, files in request.inputs.items()
         }
-        return cls(document["action"], inputs, document["parameters"])
+        return replace(request, inputs=inputs)
+
+    def decode(self, kind: type[T]) -> T:
+        """The parameters as a `kind`; raises `InputError` with everything that is wrong."""
+        return document.decode(kind, self.parameters, "parameters")
 
     def files(self, role: str) -> tuple[InputFile, ...]:
         """The files of a role; raise `InputError` when the request has no such role."""

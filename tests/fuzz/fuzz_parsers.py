@@ -27,6 +27,7 @@ with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.doctor.engine_facts import engine_facts
     from enginewright.doctor.messages import explain, read_log
     from enginewright.doctor.package import inside
+    from enginewright.document import decode
     from enginewright.errors import InputError
     from enginewright.host.bundle import parse_bundle
     from enginewright.host.captured import Capture, CapturedSource
@@ -35,9 +36,9 @@ with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.host.probe import probe
     from enginewright.memory.model_shape import model_shape
     from enginewright.toolchains.lock_file import parse_lock_file, selected
-    from enginewright.toolchains.marker import LINUX_X86_64, holds
-    from enginewright.toolchains.request import parse_request
-    from enginewright.toolchains.toolchain import parse_toolchain
+    from enginewright.toolchains.markers import linux_x86_64
+    from enginewright.toolchains.request import LockRequest
+    from enginewright.toolchains.toolchain import Toolchain
     from enginewright.toolchains.wheel import libraries_in
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
@@ -116,12 +117,7 @@ def log(data: bytes) -> None:
 
 def lock_file(data: bytes) -> None:
     with contextlib.suppress(InputError):
-        selected(parse_lock_file(data.decode("utf-8", "replace"), "lock"), LINUX_X86_64)
-
-
-def marker(data: bytes) -> None:
-    with contextlib.suppress(InputError):
-        holds(data.decode("utf-8", "replace"), LINUX_X86_64)
+        selected(parse_lock_file(data.decode("utf-8", "replace"), "lock"), linux_x86_64("3.11"))
 
 
 def toml(data: bytes) -> None:
@@ -129,9 +125,9 @@ def toml(data: bytes) -> None:
         document = tomllib.loads(data.decode("utf-8", "replace"))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
         return
-    for read in (parse_request, parse_toolchain):
+    for kind in (LockRequest, Toolchain):
         with contextlib.suppress(InputError):
-            read(document, "t.toml")
+            decode(kind, document, "t.toml")
 
 
 def config_json(data: bytes) -> None:
@@ -160,7 +156,7 @@ def wheel(data: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     function.__name__: function
     for function in (
-        elf, bundle, bundle_index, system_files, ld_cache, engine_json, log, lock_file, marker,
+        elf, bundle, bundle_index, system_files, ld_cache, engine_json, log, lock_file,
         toml, config_json, safetensors, wheel,
     )
 }  # fmt: skip

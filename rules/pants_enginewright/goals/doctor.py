@@ -32,11 +32,11 @@ class Doctor(Goal):
 @goal_rule
 async def run_doctor(subsystem: DoctorSubsystem, workspace: Workspace) -> Doctor:
     del workspace  # Named because Pants lets only such a rule start an interactive process.
-    program = await Get(Program, ProgramRequest("enginewright.__main__", "host"))
+    program = await Get(Program, ProgramRequest("enginewright.commands.doctor", "host"))
     result = await Effect(
         InteractiveProcessResult,
         InteractiveProcess(
-            argv=(*program.argv, "doctor", *subsystem.args),
+            argv=(*program.argv, *subsystem.args),
             input_digest=program.digest,
             immutable_input_digests={"__wheels": program.wheels},
             append_only_caches=CACHES,

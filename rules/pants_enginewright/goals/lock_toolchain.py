@@ -97,8 +97,8 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
     spec = environment_of(document, path)
     tools = await Get(ToolEnvironment, ToolEnvironmentRequest(spec, f"`environment` of {path}"))
     found = await Get(TargetOfKind, TargetOfKindRequest(spec, ToolEnvironmentKind, path))
-    field = found.of(ToolEnvironmentKind).lock
-    lock = await Get(HydratedSources, HydrateSourcesRequest(field))
+    environment = found.of(ToolEnvironmentKind)
+    lock = await Get(HydratedSources, HydrateSourcesRequest(environment.lock))
     requested, locked = await MultiGet(
         Get(Files, ListFiles(wanted)), Get(Files, ListFiles(lock.snapshot.digest))
     )
@@ -108,11 +108,13 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
         ActionRequest.create(
             "lock_toolchain",
             address=target.address,
+            environment="host",
             inputs=[
                 ActionInput.of("request", requested),
                 ActionInput.of("lock", locked),
                 ActionInput.of("wheels", tools.wheels),
             ],
+            parameters={"python": environment.python.value},
         ),
     )
     toolchain = result.files.by_path()["toolchain.toml"].at(written)

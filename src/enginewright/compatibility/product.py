@@ -10,8 +10,17 @@ PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4", "fp8", "fp4")
 
 def product_row(product: str, version: str) -> Row | None:
     """The row of this exact version, else the one of its release (major.minor), else None."""
+    return _of_release("product", product, version)
+
+
+def parser_row(product: str, version: str) -> Row | None:
+    """What the product's ONNX parser reads, found likewise."""
+    return _of_release("onnx_reader", product, version)
+
+
+def _of_release(name: str, product: str, version: str) -> Row | None:
     release = ".".join(version.split(".")[:2])
-    return find("product", f"{product} {version}") or find("product", f"{product} {release}")
+    return find(name, f"{product} {version}") or find(name, f"{product} {release}")
 
 
 def known_versions(product: str) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import total_ordering
+from typing import Annotated
 
 from enginewright.errors import InputError, Problem
+from enginewright.schema import FromText
 
 _DOTTED = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_|compute_)?(\d{1,4})(?:\.(\d))?([af]?)", re.ASCII)
@@ -104,3 +106,7 @@ class ComputeCapability:
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}{self.variant}"
+
+
+CapabilityText = Annotated[ComputeCapability, FromText(ComputeCapability.parse)]
+"""In a document: `"8.9"`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enginewright.compatibility.product import product_row
 from enginewright.compatibility.version import ComputeCapability, Version, try_version
 from enginewright.doctor.cuda import driver_version
 from enginewright.doctor.fixes import command
@@ -109,14 +110,15 @@ def host_request(host: Host, environment: str) -> str:
         problems.append(Problem("the driver's CUDA level is unknown", "host"))
     if problems or device is None:
         raise InputError(problems)
-    return "\n".join(
-        [
-            f'product = "{whole[0].product}"',
-            f'version = "{whole[0].version.value}"',
-            f'cuda = "{cuda}"',
-            f'environment = "{environment}"',
-            f'compute_capabilities = ["{device.compute_capability}"]',
-            f'driver = "{device.driver}"',
-            "",
-        ]
-    )
+    lines = [
+        f'product = "{whole[0].product}"',
+        f'version = "{whole[0].version.value}"',
+        f'cuda = "{cuda}"',
+        f'environment = "{environment}"',
+        f'compute_capabilities = ["{device.compute_capability}"]',
+        f'driver = "{device.driver}"',
+    ]
+    row = product_row(whole[0].product, str(whole[0].version.value))
+    if row is None or row["gpu_bound"]:
+        lines += ["", *device.lines()]
+    return "\n".join(lines) + "\n"

@@ -7,40 +7,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.toolchains.marker import holds
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
-_REQUIREMENT = re.compile(
-    r"([A-Za-z0-9][\w.-]*)(?:\[[\w,. -]*\])?\s*==\s*([\w.+!-]+)\s*(?:;\s*(.+))?", re.ASCII
-)
+from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.toolchains.markers import holds
+
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})(?=\s|$)", re.ASCII)
 MAX_LOCK = 64 << 20
+MAX_LINE = 64 << 10
+"""Characters: a requirement with some hundred hashes has a third of it."""
 
 
 @dataclass(frozen=True)
 class LockedPackage:
     name: str
-    """Normalized: lower case, hyphens."""
+    """Normalized (PEP 503): lower case, hyphens."""
     version: str
-    marker: str
-    hashes: tuple[str, ...]
+    """As the lock writes it."""
+    hashes: tuple[str, ...] = ()
     """sha256 of each wheel that may be installed, sorted."""
-
-
-def normalized(name: str) -> str:
-    """The form in which package names are compared (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    marker: Marker | None = None
+    extras: frozenset[str] = frozenset()
 
 
 def read_lock_file(path: Path) -> tuple[LockedPackage, ...]:
-    """Packages of the lock, in file order; raise `InputError` with all problems."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_LOCK + 1)
-    except OSError as error:
-        raise InputError(
-            Problem("cannot read the lock file", str(path), actual=error.strerror or "")
-        ) from error
+    """Packages of the lock, in file order; raises `InputError` with all problems."""
+    with path.open("rb") as stream:
+        data = stream.read(MAX_LOCK + 1)
     if len(data) > MAX_LOCK:
         raise InputError(Problem("lock file is too large", str(path), f"{MAX_LOCK} bytes"))
     return parse_lock_file(data.decode("utf-8", "replace"), str(path))
@@ -50,29 +46,46 @@ def parse_lock_file(text: str, where: str) -> tuple[LockedPackage, ...]:
     """Packages in the text of a lock file; `where` names it in messages."""
     packages, problems = [], []
     for number, line in _logical_lines(text):
-        requirement = line.split("--hash", 1)[0].strip()
-        match = _REQUIREMENT.fullmatch(requirement)
-        if match is None:
+        written = line.split("--hash", 1)[0].strip()
+        requirement = _pinned(written) if len(line) <= MAX_LINE else None
+        if requirement is None:
             problems.append(
                 Problem(
                     "not a locked requirement",
                     f"{where}, line {number}",
                     "name==version, with --hash=sha256:...",
-                    requirement[:100],
+                    written[:100],
                     "write the lock with uv pip compile --generate-hashes",
                 )
             )
             continue
         hashes = tuple(sorted(set(_HASH.findall(line))))
         if not hashes:
-            problems.append(
-                Problem(f"`{match[1]}` has no hash", f"{where}, line {number}", "--hash=sha256:...")
-            )
+            what = f"`{requirement.name}` has no hash"
+            problems.append(Problem(what, f"{where}, line {number}", "--hash=sha256:..."))
+        (pin,) = requirement.specifier
         packages.append(
-            LockedPackage(normalized(match[1]), match[2], (match[3] or "").strip(), hashes)
+            LockedPackage(
+                canonicalize_name(requirement.name),
+                pin.version,
+                hashes,
+                requirement.marker,
+                frozenset(requirement.extras),
+            )
         )
     raise_if_any(problems[:100])
     return tuple(packages)
+
+
+def _pinned(text: str) -> Requirement | None:
+    """The requirement, where it says one version."""
+    try:
+        requirement = Requirement(text)
+    except (InvalidRequirement, RecursionError):
+        return None
+    pins = [*requirement.specifier]
+    is_pin = len(pins) == 1 and pins[0].operator == "==" and not pins[0].version.endswith(".*")
+    return requirement if is_pin else None
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
@@ -108,7 +121,7 @@ def selected(
         if not holds(package.marker, environment):
             continue
         other = found.setdefault(package.name, package)
-        if other.version != package.version:
+        if Version(other.version) != Version(package.version):
             problems.append(
                 Problem(
                     f"the lock has two versions of `{package.name}` for one platform",

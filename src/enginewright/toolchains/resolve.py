@@ -1,4 +1,4 @@
-"""`resolve(request, facts) -> Toolchain`: a pure function, refusing what the tables exclude."""
+"""What a request resolves to: a pure function, which refuses what the tables exclude."""
 
 from __future__ import annotations
 
@@ -6,25 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from enginewright.compatibility.driver import DriverRequirement, minimum_driver
-from enginewright.compatibility.product import known_versions, precisions_on, product_row
-from enginewright.compatibility.tables import Row, find, table
+from enginewright.compatibility.product import (
+    known_versions,
+    parser_row,
+    precisions_on,
+    product_row,
+)
+from enginewright.compatibility.tables import Row, table
 from enginewright.compatibility.toolkit import toolkit_problems
 from enginewright.compatibility.version import Version
 from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.toolchains.lock_file import LockedPackage, selected
-from enginewright.toolchains.marker import LINUX_X86_64
+from enginewright.toolchains.lock_file import LockedPackage
 from enginewright.toolchains.request import LockRequest
-from enginewright.toolchains.toolchain import Device, Toolchain
+from enginewright.toolchains.toolchain import OnnxLimits, Toolchain
 
 
 @dataclass(frozen=True)
 class LockFacts:
-    """What the lock file, the wheels and, for a GPU-bound product, the host say."""
+    """What the lock file and the wheels say."""
 
-    packages: tuple[LockedPackage, ...]
+    locked: Mapping[str, LockedPackage]
+    """By name, for the environment that the builder runs in."""
     libraries: Mapping[str, str]
     """File name -> sha256."""
-    device: Device | None = None
+
+
+@dataclass(frozen=True)
+class ResolvedToolchain:
+    toolchain: Toolchain
+    sources: tuple[str, ...]
+    """The row of each computed value."""
+
+    def text(self) -> str:
+        return self.toolchain.text(self.sources)
 
 
 _PACKAGES: Mapping[str, tuple[str, ...]] = {
@@ -37,8 +51,8 @@ _PACKAGES: Mapping[str, tuple[str, ...]] = {
 """Packages that have the product's version, the most telling first."""
 
 
-def resolve(request: LockRequest, facts: LockFacts) -> Toolchain:
-    """The toolchain for a request; raise `InputError` naming the row of each exclusion."""
+def resolve(request: LockRequest, facts: LockFacts) -> ResolvedToolchain:
+    """The toolchain for a request; raises `InputError` naming the row of each exclusion."""
     version = _version(request, facts)
     row = product_row(request.product, version)
     if row is None:
@@ -55,17 +69,23 @@ def resolve(request: LockRequest, facts: LockFacts) -> Toolchain:
         *_target_problems(request, row, version),
         *_cuda_problems(request, row),
         *_toolkit_problems(request),
-        *_device_problems(request, row, facts),
+        *_device_problems(request, row),
     ]
     if not facts.libraries:
         fix = "name the product's wheels, or the folder where they are installed"
         problems.append(Problem("no library hashes", request.product, "at least one", "none", fix))
     requirement = minimum_driver(request.cuda)
-    reader = find("onnx_reader", f"{request.product} {version}")
+    reader = parser_row(request.product, version)
     if reader is None:
         known = ", ".join(f"`{key}`" for key in table("onnx_reader") if "tensorrt" in key)
         problems.append(
-            Problem("no row for the product's ONNX parser", "table onnx_reader", known, version)
+            Problem(
+                "no row for the product's ONNX parser",
+                "table onnx_reader",
+                known,
+                f"{request.product} {version}",
+                "lock a version that the table has, or add a row with its source",
+            )
         )
     raise_if_any(problems)
     assert requirement is not None
@@ -80,20 +100,21 @@ def _toolchain(
     row: Row,
     requirement: DriverRequirement,
     reader: Row,
-) -> Toolchain:
-    return Toolchain(
+) -> ResolvedToolchain:
+    toolchain = Toolchain(
         product=request.product,
         version=version,
         cuda=request.cuda,
         environment=request.environment,
         minimum_driver=str(requirement.minimum),
-        compute_capabilities=request.compute_capabilities,
-        opset_min=reader["opset_min"],
-        opset_max=reader["opset_max"],
-        ir_max=reader["ir_max"],
-        libraries=dict(facts.libraries),
-        device=facts.device if row["gpu_bound"] else None,
-        sources=(
+        compute_capabilities=tuple(sorted(set(request.compute_capabilities))),
+        onnx=OnnxLimits(reader["opset_min"], reader["opset_max"], reader["ir_max"]),
+        libraries=facts.libraries,
+        device=request.device if row["gpu_bound"] else None,
+    )
+    return ResolvedToolchain(
+        toolchain,
+        (
             f"minimum_driver: {requirement.row.name}",
             f"compute_capabilities: {row.name}",
             f"onnx: {reader.name}",
@@ -103,7 +124,7 @@ def _toolchain(
 
 def _version(request: LockRequest, facts: LockFacts) -> str:
     """The version of the lock file; a version of the request must be the same."""
-    locked = selected(facts.packages, LINUX_X86_64)
+    locked = facts.locked
     major = Version.parse(request.cuda).major
     names = [name.format(major=major) for name in _PACKAGES[request.product]]
     versions = [locked[name].version for name in names if name in locked]
@@ -133,7 +154,7 @@ def _version(request: LockRequest, facts: LockFacts) -> str:
 def _target_problems(request: LockRequest, row: Row, version: str) -> list[Problem]:
     problems = []
     able = ", ".join(row["precisions"])
-    for capability in request.compute_capabilities:
+    for capability in sorted(set(request.compute_capabilities)):
         precisions = precisions_on(row, capability)
         if precisions is None:
             problems.append(
@@ -155,7 +176,7 @@ def _target_problems(request: LockRequest, row: Row, version: str) -> list[Probl
                 precision,
                 "choose another precision, or make a second toolchain for the other targets",
             )
-            for precision in request.precisions
+            for precision in sorted(set(request.precisions))
             if precision not in precisions
         ]
     return problems
@@ -207,21 +228,47 @@ def _toolkit_problems(request: LockRequest) -> list[Problem]:
         return toolkit_problems(
             request.toolkit,
             request.compute_capabilities,
-            gcc=request.gcc or None,
+            gcc=request.gcc,
         )
     except InputError as error:
         return list(error.problems)
 
 
-def _device_problems(request: LockRequest, row: Row, facts: LockFacts) -> list[Problem]:
-    if not row["gpu_bound"] or facts.device is not None:
+def _device_problems(request: LockRequest, row: Row) -> list[Problem]:
+    device = request.device
+    if not row["gpu_bound"]:
         return []
-    return [
-        Problem(
-            f"{request.product} tunes on the GPU that it builds on, and no GPU is named",
-            row.name,
-            "a device: name, compute capability and driver",
-            "none",
-            "run lock-toolchain --from-host on the build host, or give it a --bundle from there",
+    if device is None:
+        return [
+            Problem(
+                f"{request.product} tunes on the GPU that it builds on, and no GPU is named",
+                row.name,
+                "`[device]`: name, compute_capability and driver",
+                "none",
+                "write it into the request; `enginewright lock-toolchain --from-host` prints it on "
+                "the build host",
+            )
+        ]
+    problems = []
+    if device.compute_capability not in request.compute_capabilities:
+        problems.append(
+            Problem(
+                f"{request.product} builds for the GPU that it builds on, and that is no target",
+                "device.compute_capability",
+                ", ".join(map(str, request.compute_capabilities)),
+                str(device.compute_capability),
+                "make one toolchain for each kind of GPU",
+            )
         )
-    ]
+    requirement = minimum_driver(request.cuda)
+    if requirement and Version.parse(device.driver) < requirement.minimum:
+        problems.append(
+            Problem(
+                f"the driver of {device.name} is older than what CUDA {request.cuda} needs",
+                requirement.row.name,
+                f"{requirement.minimum} or newer",
+                device.driver,
+                "upgrade the driver of the build host",
+            )
+        )
+    return problems

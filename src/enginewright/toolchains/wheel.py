@@ -6,18 +6,20 @@ import hashlib
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.parser import HeaderParser
 from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
 from enginewright.products.tensorrt.products import TENSORRT_RTX
-from enginewright.toolchains.lock_file import LockedPackage, normalized
-from enginewright.toolchains.marker import holds
+from enginewright.toolchains.lock_file import LockedPackage
+from enginewright.toolchains.markers import holds
 
 _SHARED_LIBRARY = re.compile(r".+\.so(?:\.\d+)*", re.ASCII)
-_REQUIRES = re.compile(r"\s*([A-Za-z0-9][\w.-]*)[^;]*(?:;(.*))?", re.ASCII | re.DOTALL)
 MAX_LIBRARY = 8 << 30
 """Bytes of one unpacked library; more is a zip bomb."""
 MAX_LIBRARIES = 256
@@ -36,7 +38,7 @@ _ZIP_ERRORS = (
 
 def uncovered_requirements(
     metadata: str, locked: Mapping[str, LockedPackage], environment: Mapping[str, str]
-) -> list[Problem]:
+) -> Iterator[Problem]:
     """What a wheel's METADATA requires in an environment and the lock does not have.
 
     Wheels of one version can require different things on different platforms; a resolver that read
@@ -44,29 +46,38 @@ def uncovered_requirements(
     """
     headers = HeaderParser().parsestr(metadata)
     name = headers.get("Name", "the wheel")
-    problems = []
-    for requirement in headers.get_all("Requires-Dist", []):
-        match = _REQUIRES.fullmatch(requirement)
-        if match is None:
-            problems.append(Problem("requirement cannot be read", name, actual=requirement[:100]))
+    where = f"{name}, Requires-Dist"
+    own = locked.get(canonicalize_name(name))
+    for text in headers.get_all("Requires-Dist", []):
+        try:
+            required = Requirement(text)
+        except (InvalidRequirement, RecursionError):
+            yield Problem("requirement cannot be read", where, actual=text[:100])
             continue
-        if "extra" in (match[2] or "") or not holds((match[2] or "").strip(), environment):
+        if not holds(required.marker, environment, own.extras if own else ()):
             continue
-        if normalized(match[1]) not in locked:
-            problems.append(
-                Problem(
-                    f"the lock lacks `{normalized(match[1])}`, which the wheel of {name} requires",
-                    f"{name}, Requires-Dist",
-                    requirement.strip()[:120],
-                    "not in the lock",
-                    "resolve the lock on the platform that it is for",
-                )
+        found = locked.get(canonicalize_name(required.name))
+        if found is None:
+            yield Problem(
+                f"the lock lacks `{canonicalize_name(required.name)}`, "
+                f"which the wheel of {name} requires",
+                where,
+                text.strip()[:120],
+                "not in the lock",
+                "resolve the lock on the platform that it is for",
             )
-    return problems
+        elif not required.specifier.contains(found.version, prereleases=True):
+            yield Problem(
+                f"the lock has another `{found.name}` than the wheel of {name} requires",
+                where,
+                text.strip()[:120],
+                found.version,
+                "resolve the lock on the platform that it is for",
+            )
 
 
 def wheel_metadata(path: Path) -> str:
-    """The text of the wheel's METADATA; raise `InputError` for a file that is no wheel."""
+    """The text of the wheel's METADATA; raises `InputError` for a file that is no wheel."""
     try:
         with zipfile.ZipFile(path) as wheel:
             names = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
@@ -120,17 +131,24 @@ def _libraries_in_wheel(path: Path) -> dict[str, str]:
     return libraries
 
 
-def unlocked_wheel(path: Path, packages: tuple[LockedPackage, ...]) -> list[Problem]:
-    """A problem when the wheel's sha256 is not one that the lock allows."""
+def unlocked_wheel(path: Path, locked: Mapping[str, LockedPackage]) -> Iterator[Problem]:
+    """A problem when the wheel's sha256 is not one that the lock has for its package."""
+    try:
+        name, version, _, _ = parse_wheel_filename(path.name)
+    except InvalidWheelFilename as error:
+        yield Problem("not the name of a wheel", str(path), actual=str(error)[:200])
+        return
+    package = locked.get(name)
+    if package is None:
+        yield Problem("the lock does not have this package", str(path), ", ".join(sorted(locked)))
+        return
     digest = FileDigest.of(path).sha256
-    if any(digest in package.hashes for package in packages):
-        return []
-    return [
-        Problem(
-            "the wheel is not one of the lock's",
+    if digest not in package.hashes:
+        yield Problem(
+            "the lock has no hash for this wheel",
             str(path),
-            "a sha256 that the lock file lists",
-            digest,
-            "take the wheel that the lock file names",
+            f"{name} {package.version}, sha256 {' or '.join(package.hashes)}",
+            f"{name} {version}, sha256 {digest}",
+            "take the wheel that the lock names; a lock that was made for another platform, or "
+            "before this wheel was published, is made again",
         )
-    ]

@@ -3,13 +3,15 @@
 import pytest
 
 from enginewright.doctor.host_fit import host_device, host_problems, host_request
+from enginewright.document import decode, read
 from enginewright.errors import InputError
 from enginewright.host.captured import Capture, CapturedSource
 from enginewright.host.probe import probe
-from enginewright.toolchains.request import parse_request, read_toml
-from enginewright.toolchains.toolchain import parse_toolchain
+from enginewright.toolchains.request import LockRequest
+from enginewright.toolchains.toolchain import Toolchain
 
-TOOLCHAIN = parse_toolchain(
+TOOLCHAIN = decode(
+    Toolchain,
     {
         "product": "tensorrt-rtx",
         "version": "1.7.1.116",
@@ -77,7 +79,7 @@ def test_row_36_device_and_driver_of_a_host_are_inputs_of_gpu_bound_steps():
 def test_a_request_from_a_host_can_be_read(tmp_path):
     path = tmp_path / "request.toml"
     path.write_text(host_request(host(), "lockfiles:tensorrt_rtx"), encoding="utf-8")
-    request = parse_request(read_toml(path), "request.toml")
+    request = read(LockRequest, path)
     assert (request.product, request.version, request.cuda) == ("tensorrt-rtx", "1.7.1.116", "13.0")
     assert [str(item) for item in request.compute_capabilities] == ["8.9"]
     assert request.driver == "580.159.04"

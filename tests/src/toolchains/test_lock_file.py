@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from enginewright.errors import InputError
 from enginewright.toolchains.lock_file import parse_lock_file, selected
-from enginewright.toolchains.marker import LINUX_X86_64, MACOS_ARM64
+from enginewright.toolchains.markers import linux_x86_64
+
+LINUX_X86_64 = linux_x86_64("3.11")
+MACOS_ARM64 = {
+    **LINUX_X86_64,
+    "platform_system": "Darwin",
+    "sys_platform": "darwin",
+    "platform_machine": "arm64",
+}
 
 A, B = "a" * 64, "b" * 64
 
@@ -24,7 +32,7 @@ def test_names_versions_markers_and_hashes():
     )
     first, second = parse_lock_file(text, "lock.txt")
     assert (first.name, first.version) == ("tensorrt-rtx-cu13-libs", "1.7.1.116")
-    assert first.marker == "sys_platform == 'linux'"
+    assert str(first.marker) == 'sys_platform == "linux"'
     assert first.hashes == (A, B)
     assert second.name == "numpy"
 

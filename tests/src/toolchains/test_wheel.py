@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from enginewright.errors import InputError
 from enginewright.toolchains.lock_file import LockedPackage
-from enginewright.toolchains.marker import LINUX_X86_64, MACOS_ARM64
+from enginewright.toolchains.markers import linux_x86_64
 from enginewright.toolchains.wheel import (
     libraries_in,
     uncovered_requirements,
@@ -19,13 +19,20 @@ from enginewright.toolchains.wheel import (
     wheel_metadata,
 )
 
+LINUX_X86_64 = linux_x86_64("3.11")
+MACOS_ARM64 = {
+    **LINUX_X86_64,
+    "platform_system": "Darwin",
+    "sys_platform": "darwin",
+    "platform_machine": "arm64",
+}
 BARE = "Metadata-Version: 2.1\nName: torch\nVersion: 2.0.1\nRequires-Dist: filelock\n"
 WITH_CUDA = BARE + (
     "Requires-Dist: nvidia-cublas-cu11 (==11.10.3.66) ; platform_system == 'Linux' and "
     "platform_machine == 'x86_64'\n"
     "Requires-Dist: opt-einsum>=3.3 ; extra == 'opt-einsum'\n"
 )
-LOCKED = {"filelock": LockedPackage("filelock", "3.12", "", ())}
+LOCKED = {"filelock": LockedPackage("filelock", "3.12")}
 
 
 def test_row_10_the_wheel_that_was_selected_requires_what_the_lock_lacks():
@@ -35,13 +42,40 @@ def test_row_10_the_wheel_that_was_selected_requires_what_the_lock_lacks():
 
 
 def test_row_10_another_platforms_wheel_of_the_same_version_hides_it():
-    assert uncovered_requirements(BARE, LOCKED, LINUX_X86_64) == []
-    assert uncovered_requirements(WITH_CUDA, LOCKED, MACOS_ARM64) == []
+    assert list(uncovered_requirements(BARE, LOCKED, LINUX_X86_64)) == []
+    assert list(uncovered_requirements(WITH_CUDA, LOCKED, MACOS_ARM64)) == []
 
 
 def test_row_10_a_covering_lock_passes():
-    locked = {**LOCKED, "nvidia-cublas-cu11": LockedPackage("nvidia-cublas-cu11", "1", "", ())}
-    assert uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64) == []
+    cublas = LockedPackage("nvidia-cublas-cu11", "11.10.3.66")
+    locked = {**LOCKED, "nvidia-cublas-cu11": cublas}
+    assert list(uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64)) == []
+
+
+def test_row_10_a_lock_with_another_version_than_the_wheel_requires():
+    cublas = LockedPackage("nvidia-cublas-cu11", "12.1")
+    locked = {**LOCKED, "nvidia-cublas-cu11": cublas}
+    (problem,) = uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64)
+    assert "the lock has another `nvidia-cublas-cu11`" in problem.what
+    assert problem.actual == "12.1"
+
+
+def test_an_extra_counts_where_the_lock_has_the_package_with_it():
+    plain = {**LOCKED, "nvidia-cublas-cu11": LockedPackage("nvidia-cublas-cu11", "11.10.3.66")}
+    locked = {**plain, "torch": LockedPackage("torch", "2.0.1", extras=frozenset({"opt-einsum"}))}
+    (problem,) = uncovered_requirements(WITH_CUDA, locked, LINUX_X86_64)
+    assert "the lock lacks `opt-einsum`" in problem.what
+
+
+def test_a_requirement_on_another_python_does_not_count():
+    text = BARE + "Requires-Dist: tomli ; python_version < '3.11'\n"
+    assert list(uncovered_requirements(text, LOCKED, linux_x86_64("3.11"))) == []
+    assert len(list(uncovered_requirements(text, LOCKED, linux_x86_64("3.10")))) == 1
+
+
+def test_a_requirement_that_cannot_be_read_is_named():
+    (problem,) = uncovered_requirements(BARE + "Requires-Dist: a b c\n", LOCKED, LINUX_X86_64)
+    assert (problem.where, problem.actual) == ("torch, Requires-Dist", "a b c")
 
 
 def test_row_10_metadata_is_read_out_of_the_wheel_itself(tmp_path):
@@ -87,12 +121,22 @@ def test_row_32_content_counts_and_not_the_path(tmp_path):
 
 
 def test_a_wheel_that_the_lock_does_not_list(tmp_path):
-    path = tmp_path / "a.whl"
+    path = tmp_path / "tensorrt_rtx_cu13_libs-1.7.1.116-py2.py3-none-any.whl"
     path.write_bytes(wheel(FILES))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert unlocked_wheel(path, (LockedPackage("x", "1", "", (digest,)),)) == []
-    (problem,) = unlocked_wheel(path, (LockedPackage("x", "1", "", ("0" * 64,)),))
-    assert problem.actual == digest
+    name = "tensorrt-rtx-cu13-libs"
+    assert list(unlocked_wheel(path, {name: LockedPackage(name, "1.7.1.116", (digest,))})) == []
+    (problem,) = unlocked_wheel(path, {name: LockedPackage(name, "1.7.1.116", ("0" * 64,))})
+    assert problem.what == "the lock has no hash for this wheel"
+    assert problem.expected == f"{name} 1.7.1.116, sha256 {'0' * 64}"
+    assert problem.actual == f"{name} 1.7.1.116, sha256 {digest}"
+    (problem,) = unlocked_wheel(path, {"numpy": LockedPackage("numpy", "1", (digest,))})
+    assert problem.what == "the lock does not have this package"
+
+
+def test_a_file_without_the_name_of_a_wheel(tmp_path):
+    (problem,) = unlocked_wheel(tmp_path / "a.whl", {})
+    assert problem.what == "not the name of a wheel"
 
 
 @settings(max_examples=100, deadline=2000)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from enginewright.cli import main
-from enginewright.commands.pinning.pin import pin
+from enginewright.commands.pin import pin
 from enginewright.commands.pinning.pin_request import HUGGING_FACE, PinRequest
 from enginewright.commands.pinning.remote_file import digest_of
 from enginewright.errors import InputError
