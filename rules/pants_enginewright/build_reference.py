@@ -13,6 +13,8 @@ from pants.option.subsystem import Subsystem
 from pants_enginewright.build_files.fields import CheckedField, thaw, valid_values
 
 PACKAGE = "pants_enginewright"
+OWN_TESTS = f"{PACKAGE}.library_tests."
+"""A backend for the product's own repository, and no vocabulary of its users."""
 COMMAND = "./pants build-reference --output-file=docs/build_reference.md"
 
 _HEAD = f"""\
@@ -45,7 +47,8 @@ class Vocabulary:
 
 
 def _is_ours(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == PACKAGE
+    module = kind.__module__
+    return module.split(".")[0] == PACKAGE and not module.startswith(OWN_TESTS)
 
 
 def _text(owner: Any, name: str) -> str:

@@ -29,9 +29,6 @@ from pants_enginewright.kernels.targets import (
     CudaHeadersTarget,
     CudaKernelsTarget,
 )
-from pants_enginewright.library_tests import files as library_test_files
-from pants_enginewright.library_tests import goal as library_tests
-from pants_enginewright.library_tests.targets import LibraryTestsTarget, LibraryTestTarget
 from pants_enginewright.models import checkpoint, export, onnx_model, quantized_model
 from pants_enginewright.models.targets import (
     ModelCheckpointTarget,
@@ -39,7 +36,16 @@ from pants_enginewright.models.targets import (
     QuantizedModelTarget,
 )
 from pants_enginewright.products.onnxruntime import build as onnxruntime_engine
-from pants_enginewright.steps import action, files, library, program, record, step_outputs
+from pants_enginewright.steps import (
+    action,
+    fetched_files,
+    files,
+    finished_package,
+    library,
+    program,
+    record,
+    step_outputs,
+)
 from pants_enginewright.validation import validation
 from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 
@@ -50,8 +56,6 @@ def target_types() -> Iterable[Any]:
         CudaHeadersTarget,
         CudaKernelsTarget,
         EngineTestTarget,
-        LibraryTestTarget,
-        LibraryTestsTarget,
         ModelCheckpointTarget,
         OnnxModelTarget,
         OnnxruntimeEngineTarget,
@@ -76,14 +80,14 @@ def rules() -> Iterable[Any]:
         doctor,
         engine,
         export,
+        fetched_files,
         files,
+        finished_package,
         generate_lockfiles,
         includes,
         installers,
         interpreter,
         library,
-        library_test_files,
-        library_tests,
         lock_toolchain,
         onnx_model,
         onnxruntime_engine,

@@ -15,10 +15,10 @@ from pants_enginewright.steps.action import (
     ActionRequest,
     plan_process,
     plan_request,
-    process_key,
     was_cached,
 )
 from pants_enginewright.steps.files import File, Files
+from pants_enginewright.steps.hermetic_process import process_key
 from pants_enginewright.steps.step_outputs import unflatten
 
 LIBRARY, WHEELS = Digest("1" * 64, 10), Digest("2" * 64, 20)

@@ -11,7 +11,7 @@ from pants.engine.target import InvalidTargetException
 from pants_enginewright.build_files.build_file import problems_of
 from pants_enginewright.engines.engine_limits import raise_if_too_long
 from pants_enginewright.engines.targets import ProfilesField, TensorrtRtxEngineTarget
-from pants_enginewright.goals.package import raise_if_shared
+from pants_enginewright.steps.finished_package import raise_if_shared
 
 HERE = Address("engines", target_name="small")
 LIMIT = {"tokens": 512, "source": "max_position_embeddings"}

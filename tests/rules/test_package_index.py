@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import subprocess
 from importlib.machinery import ModuleSpec
+from typing import Optional, Tuple
 
 import pytest
-from pants_enginewright.environments.package_index import pip_setting, plan_settings
+from pants_enginewright.environments.package_index import exports, index_variables, pip_setting
+
+
+def settings(indexes: Tuple[str, ...], find_links: Tuple[str, ...], ca: Optional[str]) -> str:
+    return exports(index_variables(indexes, find_links, ca))
 
 
 def test_one_index() -> None:
-    assert plan_settings(("https://index.example/simple",), (), None) == (
+    assert settings(("https://index.example/simple",), (), None) == (
         "export PIP_INDEX_URL=https://index.example/simple\n"
         "export UV_DEFAULT_INDEX=https://index.example/simple\n"
     )
 
 
 def test_more_indexes_wheels_beside_them_and_a_certificate() -> None:
-    text = plan_settings(
+    text = settings(
         ("https://a.example", "https://b.example", "https://c.example"),
         ("/wheels", "https://d.example/"),
         "/etc/ca.pem",
@@ -35,7 +40,7 @@ def test_more_indexes_wheels_beside_them_and_a_certificate() -> None:
 
 
 def test_no_index_at_all() -> None:
-    assert plan_settings((), ("/wheels",), None).splitlines() == [
+    assert settings((), ("/wheels",), None).splitlines() == [
         "export PIP_NO_INDEX=1",
         "export UV_NO_INDEX=1",
         "export PIP_FIND_LINKS=/wheels",
@@ -45,7 +50,7 @@ def test_no_index_at_all() -> None:
 
 def test_a_shell_reads_what_was_meant() -> None:
     folder = "/a folder/with 'quotes' and $HOME"
-    text = plan_settings((), (folder,), None)
+    text = settings((), (folder,), None)
     script = f'{text}printf %s "$PIP_FIND_LINKS"'
     assert subprocess.check_output(["/bin/sh", "-c", script], text=True) == folder
 

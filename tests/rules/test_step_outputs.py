@@ -6,15 +6,12 @@ import json
 from typing import Any, Optional
 
 import pytest
-from pants.engine.fs import EMPTY_DIGEST, Digest
-from pants.engine.process import Process, ProcessCacheScope
-from pants_enginewright.steps.action import process_key
+from pants.engine.fs import Digest
 from pants_enginewright.steps.files import File, Files
 from pants_enginewright.steps.step_outputs import (
     DamagedResultError,
     StepOutputs,
     raise_if_damaged,
-    without_caches,
 )
 
 PROMISED = {"path": "engine.plan", "sha256": "a" * 64, "size": 100}
@@ -64,10 +61,3 @@ def test_the_error_names_the_target_and_the_step() -> None:
     text = str(caught.value)
     assert text.startswith("engines:small: step `build_engine` ended well, and its result")
     assert f"actual    60 bytes, sha256 {'b' * 64}" in text
-
-
-def test_a_process_without_caches_has_the_same_key() -> None:
-    process = Process(["/bin/true"], description="nothing", input_digest=EMPTY_DIGEST)
-    again = without_caches(process)
-    assert again.cache_scope == ProcessCacheScope.PER_SESSION
-    assert process_key(again) == process_key(process)

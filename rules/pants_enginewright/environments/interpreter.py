@@ -8,12 +8,10 @@ from typing import Any, Iterable, Tuple
 from pants.core.subsystems.python_bootstrap import PythonBootstrap
 from pants.engine.process import FallibleProcessResult, Process, ProcessCacheScope
 from pants.engine.rules import Get, collect_rules, rule
-from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentTarget, is_local
-
-CACHE = FrozenDict({"enginewright_python": ".python"})
+from pants_enginewright.steps.hermetic_process import PYTHON_CACHE, hermetic_process
 
 # Where `launch.sh` looks too: a container or a worker keeps no named cache for us.
 SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/bin")
@@ -48,7 +46,7 @@ class InterpreterRequest:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The sandbox finds it as the link `.python/VERSION` of the named cache `CACHE`."""
+    """The sandbox finds it as the link `.python/VERSION` of the named cache `PYTHON_CACHE`."""
 
     version: str
 
@@ -73,14 +71,13 @@ async def find_interpreter_version(
         places = tuple(dict.fromkeys((*bootstrap.interpreter_search_paths, *SYSTEM_FOLDERS)))
     result = await Get(
         FallibleProcessResult,
-        Process(
+        Process,
+        hermetic_process(
             ["/bin/sh", "-c", _FIND, "sh", request.minor, *places],
-            description=f"Find CPython {request.minor}",
-            level=LogLevel.DEBUG,
-            append_only_caches=CACHE,
-            env={"PATH": "/usr/bin:/bin"},
+            f"Find CPython {request.minor}",
+            caches=PYTHON_CACHE,
             # The link lives in a folder that no digest covers: make it again with each daemon.
-            cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
+            scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
         ),
     )
     if result.exit_code != 0:

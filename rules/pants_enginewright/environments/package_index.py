@@ -1,7 +1,7 @@
 """Where packages come from, and by which pip: settings that reach a process, but not its key.
 
-The lock pins the hash of every artifact, so neither the place nor the pip can change a result. They
-go through a named cache as a small script that the downloading process reads.
+The lock pins the hash of every artifact, so neither the place nor the pip can change what is
+downloaded. They go through a named cache as a small script that the downloading process reads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
 from pants.backend.python.subsystems.repos import PythonRepos
 from pants.engine.process import Process, ProcessCacheScope, ProcessResult
@@ -21,7 +21,7 @@ from pants.option.global_options import GlobalOptions
 from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
-CACHE = FrozenDict({"enginewright_downloads": ".index"})
+from pants_enginewright.steps.hermetic_process import INDEX_CACHE, hermetic_process
 
 # In one step: other checkouts on this host share the cache, and may be reading.
 _WRITE = 'printf %s "$1" > ".index/settings.$$" && mv ".index/settings.$$" .index/settings.sh'
@@ -29,13 +29,19 @@ _WRITE = 'printf %s "$1" > ".index/settings.$$" && mv ".index/settings.$$" .inde
 
 @dataclass(frozen=True)
 class PackageIndexSettings:
-    """Written to `.index/settings.sh` of the named cache `CACHE`."""
+    """Written to `.index/settings.sh` of the named cache `INDEX_CACHE`.
+
+    Other checkouts of this user write there too: good enough for what a hash pins, and for nothing
+    else. A process whose result they decide takes `variables` instead.
+    """
+
+    variables: FrozenDict[str, str]
 
 
-def plan_settings(
+def index_variables(
     indexes: tuple[str, ...], find_links: tuple[str, ...], certificates: str | None
-) -> str:
-    """Shell lines that export the settings for pip and for uv."""
+) -> dict[str, str]:
+    """The settings for pip and for uv."""
     variables: dict[str, str] = {}
     if indexes:
         variables["PIP_INDEX_URL"] = variables["UV_DEFAULT_INDEX"] = indexes[0]
@@ -48,6 +54,11 @@ def plan_settings(
         variables["UV_FIND_LINKS"] = ",".join(find_links)
     if certificates:
         variables["PIP_CERT"] = variables["SSL_CERT_FILE"] = certificates
+    return variables
+
+
+def exports(variables: Mapping[str, str]) -> str:
+    """Shell lines that export the variables."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
@@ -65,21 +76,21 @@ def pip_setting(spec: ModuleSpec | None) -> str:
 async def write_package_index_settings(
     repos: PythonRepos, global_options: GlobalOptions
 ) -> PackageIndexSettings:
-    text = plan_settings(
+    variables = index_variables(
         tuple(repos.indexes), tuple(repos.find_links), global_options.ca_certs_path
-    ) + pip_setting(importlib.util.find_spec("pip"))
+    )
+    text = exports(variables) + pip_setting(importlib.util.find_spec("pip"))
     await Get(
         ProcessResult,
-        Process(
+        Process,
+        hermetic_process(
             ["/bin/sh", "-c", _WRITE, "sh", text],
-            description="Write package index settings",
-            level=LogLevel.DEBUG,
-            append_only_caches=CACHE,
-            env={"PATH": "/usr/bin:/bin"},
-            cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
+            "Write package index settings",
+            caches=INDEX_CACHE,
+            scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
         ),
     )
-    return PackageIndexSettings()
+    return PackageIndexSettings(FrozenDict(variables))
 
 
 def rules() -> Iterable[Any]:

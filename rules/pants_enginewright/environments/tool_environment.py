@@ -18,14 +18,12 @@ from pants.engine.fs import (
 from pants.engine.process import Process, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import HydratedSources, HydrateSourcesRequest
-from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
-from pants_enginewright.environments import interpreter, package_index
 from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.environments.package_index import PackageIndexSettings
 from pants_enginewright.environments.targets import (
@@ -34,12 +32,14 @@ from pants_enginewright.environments.targets import (
     RequirementsField,
 )
 from pants_enginewright.steps.files import Files, ListFiles
+from pants_enginewright.steps.hermetic_process import (
+    INDEX_CACHE,
+    PIP_CACHE,
+    PYTHON_CACHE,
+    hermetic_process,
+    without_caches,
+)
 from pants_enginewright.steps.launch import launch_files
-from pants_enginewright.steps.remote_cache import LOOKUP_FIRST
-from pants_enginewright.steps.step_outputs import without_caches
-
-CACHES = FrozenDict({**interpreter.CACHE, "enginewright_tools": ".tools"})
-"""What the programs of `launch/` need: CPython, and the unpacked wheels."""
 
 
 @dataclass(frozen=True)
@@ -120,19 +120,13 @@ async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
     assert isinstance(entry, FileEntry)
     lock = await Get(Digest, CreateDigest([FileEntry("lock.txt", entry.file_digest)]))
     digest = await Get(Digest, MergeDigests([lock, script]))
-    process = Process(
+    process = hermetic_process(
         ["/bin/sh", "download.sh", python.version],
-        description=f"Download the wheels of {kind.address}",
+        f"Download the wheels of {kind.address}",
         level=LogLevel.INFO,
-        input_digest=digest,
-        append_only_caches={
-            **interpreter.CACHE,
-            **package_index.CACHE,
-            "enginewright_pip": ".pip-cache",
-        },
-        env={"PATH": "/usr/bin:/bin"},
+        inputs=digest,
+        caches={**PYTHON_CACHE, **INDEX_CACHE, **PIP_CACHE},
         output_directories=("wheels",),
-        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
     )
     files = await download(process)
     if not files.entries:

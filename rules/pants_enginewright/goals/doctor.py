@@ -10,7 +10,7 @@ from pants.engine.process import InteractiveProcess, InteractiveProcessResult
 from pants.engine.rules import Effect, Get, collect_rules, goal_rule
 from pants.option.option_types import ArgsListOption
 
-from pants_enginewright.environments.tool_environment import CACHES
+from pants_enginewright.steps.hermetic_process import program_of_a_user
 from pants_enginewright.steps.program import Program, ProgramRequest
 
 
@@ -35,13 +35,8 @@ async def run_doctor(subsystem: DoctorSubsystem, workspace: Workspace) -> Doctor
     program = await Get(Program, ProgramRequest("enginewright.commands.doctor", "host"))
     result = await Effect(
         InteractiveProcessResult,
-        InteractiveProcess(
-            argv=(*program.argv, *subsystem.args),
-            input_digest=program.digest,
-            immutable_input_digests={"__wheels": program.wheels},
-            append_only_caches=CACHES,
-            run_in_workspace=True,
-        ),
+        InteractiveProcess,
+        program_of_a_user((*program.argv, *subsystem.args), program.digest, program.wheels),
     )
     return Doctor(exit_code=result.exit_code)
 

@@ -1,4 +1,4 @@
-"""`./pants package`: engines and models into dist/."""
+"""`./pants package`: engines, models and compiled code into dist/."""
 
 from __future__ import annotations
 
@@ -6,29 +6,13 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Iterable
 
-from pants.base.build_root import BuildRoot
-from pants.core.goals.package import (
-    BuiltPackage,
-    BuiltPackageArtifact,
-    OutputPathField,
-    PackageFieldSet,
-)
-from pants.core.util_rules.distdir import DistDir
-from pants.engine.addresses import Address
-from pants.engine.fs import AddPrefix, Digest
+from pants.core.goals.package import BuiltPackage, OutputPathField, PackageFieldSet
 from pants.engine.internals.session import RunId
-from pants.engine.process import Process, ProcessCacheScope, ProcessResult
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import AllTargets, InvalidTargetException
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
-from pants.util.strutil import bullet_list
 
-from pants_enginewright.compat import (
-    ChosenLocalEnvironmentName,
-    EnvironmentField,
-    EnvironmentName,
-)
+from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.engines.engine import Engine, EngineRequest
 from pants_enginewright.engines.size_estimate import describe_sizes
 from pants_enginewright.engines.targets import ModelField
@@ -38,48 +22,10 @@ from pants_enginewright.models.model_check import plan_graph_check, plan_weights
 from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
 from pants_enginewright.models.targets import ModelOriginField
 from pants_enginewright.steps.action import ActionRequest, ActionResult
-from pants_enginewright.steps.disk_space import raise_if_too_large
 from pants_enginewright.steps.files import ComposeFiles, Files
-from pants_enginewright.steps.record import (
-    RecordSteps,
-    StepsRecord,
-    raise_if_not_deterministic,
-)
+from pants_enginewright.steps.finished_package import FinishedPackage, FinishPackage
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class FinishPackage:
-    files: Files
-    steps: tuple[ActionResult, ...]
-    output_path: OutputPathField
-
-
-@dataclass(frozen=True)
-class FinishedPackage:
-    package: BuiltPackage
-
-
-@dataclass(frozen=True)
-class FetchPackage:
-    path: str
-    digest: Digest
-
-
-@dataclass(frozen=True)
-class FetchedPackage:
-    """All bytes of it are in the store of this host."""
-
-
-class PackageNotFetchedError(Exception):
-    def __init__(self, path: str, error: str) -> None:
-        reason = error.strip().splitlines()[-1] if error.strip() else "no reason was given"
-        super().__init__(
-            f"The package {path} could not be brought here: {reason}\n"
-            f"Nothing of it was written. Run again; where the remote cache stays away, with "
-            f"`--no-remote-cache-read`."
-        )
 
 
 @dataclass(frozen=True)
@@ -147,62 +93,6 @@ async def package_code(field_set: CodeFieldSet, run_id: RunId) -> BuiltPackage:
         FinishedPackage, FinishPackage(code.files, (code.step,), field_set.output_path)
     )
     return finished.package
-
-
-def raise_if_shared(path: str, writers: Iterable[Address]) -> None:
-    """Pants would merge what two targets write, or stop and print the files that differ."""
-    addresses = sorted(address.spec for address in writers)
-    if len(addresses) > 1:
-        raise InvalidTargetException(
-            f"{len(addresses)} targets write dist/{path}:\n{bullet_list(addresses)}\n"
-            f"Give each a field `{OutputPathField.alias}` of its own, or none."
-        )
-
-
-@rule
-async def finish_package(
-    request: FinishPackage, dist: DistDir, root: BuildRoot, run_id: RunId
-) -> FinishedPackage:
-    del run_id  # Space on the disk is asked for anew in each run.
-    path = request.output_path.value_or_default(file_ending=None)
-    # Without a field the path is the address; other BUILD files are read only where there is one.
-    if request.output_path.value is not None:
-        targets = await Get(AllTargets)
-        outputs = [t[OutputPathField] for t in targets if t.has_field(OutputPathField)]
-        same = [o.address for o in outputs if o.value_or_default(file_ending=None) == path]
-        raise_if_shared(path, same)
-    digest = await Get(Digest, AddPrefix(request.files.digest, path))
-    await Get(StepsRecord, RecordSteps(path, request.steps))
-    raise_if_not_deterministic(request.steps)
-    sizes = {f"{path}/{file.path}": file.size for file in request.files.entries}
-    raise_if_too_large(f"The package {path}", sizes, str(root.pathlib_path / dist.relpath))
-    await Get(FetchedPackage, FetchPackage(path, digest))
-    artifacts = [BuiltPackageArtifact(name) for name in sizes]
-    return FinishedPackage(BuiltPackage(digest, tuple(artifacts)))
-
-
-@rule
-async def fetch_package(request: FetchPackage) -> FetchedPackage:
-    """Have all bytes of a package here.
-
-    Pants writes a package file by file, and fetches each from the remote cache when its turn comes:
-    where that broke off, dist/ would keep half a package. A process that has it as its input, and
-    does nothing, brings all of it into the store before. Once for each daemon: a repository has
-    hundreds of packages, and most do not change.
-    """
-    local = await Get(ChosenLocalEnvironmentName)
-    process = Process(
-        ["/bin/sh", "-c", ":"],
-        description=f"Fetch the package {request.path}",
-        level=LogLevel.DEBUG,
-        input_digest=request.digest,
-        cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
-    )
-    try:
-        await Get(ProcessResult, {process: Process, local.val: EnvironmentName})
-    except Exception as error:
-        raise PackageNotFetchedError(request.path, str(error)) from None
-    return FetchedPackage()
 
 
 def rules() -> Iterable[Any]:

@@ -24,7 +24,7 @@ from pants.engine.unions import UnionRule
 from pants.option.global_options import GlobalOptions
 
 from pants_enginewright import canonical_json
-from pants_enginewright.steps.action import PROGRESS
+from pants_enginewright.steps.hermetic_process import PROGRESS
 from pants_enginewright.steps.record import METADATA
 from pants_enginewright.subsystems import EnginewrightSubsystem
 

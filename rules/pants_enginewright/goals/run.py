@@ -12,8 +12,8 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants_enginewright.compat import EnvironmentField
 from pants_enginewright.engines.engine import Engine, EngineRequest
 from pants_enginewright.engines.targets import ModelField, ProviderField
-from pants_enginewright.environments.tool_environment import CACHES
 from pants_enginewright.products.onnxruntime.build import ENVIRONMENT
+from pants_enginewright.steps.hermetic_process import PROGRAM_CACHES, VARIABLES, WHEELS
 from pants_enginewright.steps.program import Program, ProgramRequest
 
 
@@ -36,9 +36,9 @@ async def run_onnxruntime_engine(field_set: OnnxruntimeEngineRunFieldSet) -> Run
     return RunRequest(
         digest=await Get(Digest, MergeDigests([program.digest, package])),
         args=(*program.argv, "{chroot}/engine"),
-        extra_env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-        immutable_input_digests={"__wheels": program.wheels},
-        append_only_caches=CACHES,
+        extra_env=dict(VARIABLES),
+        immutable_input_digests={WHEELS: program.wheels},
+        append_only_caches=PROGRAM_CACHES,
     )
 
 

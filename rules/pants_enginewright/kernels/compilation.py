@@ -30,6 +30,7 @@ from pants_enginewright.kernels.targets import (
 )
 from pants_enginewright.steps.action import ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, File, Files
+from pants_enginewright.steps.hermetic_process import hermetic_process
 from pants_enginewright.steps.step_outputs import RESULT
 
 DESCRIPTOR = "kernels.json"
@@ -152,12 +153,11 @@ _VERSION = "if [ -x /usr/bin/g++ ]; then /usr/bin/g++ -dumpfullversion; fi"
 async def find_host_compiler(_: HostCompilerRequest) -> HostCompiler:
     result = await Get(
         ProcessResult,
-        Process(
+        Process,
+        hermetic_process(
             ["/bin/sh", "-c", _VERSION],
-            description="Ask the host compiler for its version",
-            level=LogLevel.DEBUG,
-            env={"PATH": "/usr/bin:/bin"},
-            cache_scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
+            "Ask the host compiler for its version",
+            scope=ProcessCacheScope.PER_RESTART_SUCCESSFUL,
         ),
     )
     return HostCompiler(result.stdout.decode().strip())

@@ -1,7 +1,6 @@
 # Resolves requirements.in into lock.txt: `sh lock.sh PYTHON_MINOR_VERSION HEADER [UV_OPTION...]`.
 set -eu
 python=$1 header=$2; shift 2
-. ./.index/settings.sh
 export HOME="$PWD" UV_CACHE_DIR="$PWD/.uv-cache" UV_NO_CONFIG=1
 ./uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
     --index-strategy unsafe-best-match --only-binary :all: --python-version "$python" \

@@ -29,11 +29,7 @@ from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.environments.tool_environment import (
-    CACHES,
-    ToolEnvironment,
-    ToolEnvironmentRequest,
-)
+from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 from pants_enginewright.library_tests.files import TestFiles, TestFilesRequest
 from pants_enginewright.library_tests.targets import (
     AsRootField,
@@ -44,11 +40,15 @@ from pants_enginewright.library_tests.targets import (
     LibraryTestSourceField,
     LibraryTestTimeoutField,
 )
-from pants_enginewright.steps.action import ActionResult, process_key
+from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import Files
+from pants_enginewright.steps.hermetic_process import (
+    PROGRAM_CACHES,
+    hermetic_process,
+    process_key,
+    without_caches,
+)
 from pants_enginewright.steps.record import RecordSteps, StepsRecord
-from pants_enginewright.steps.remote_cache import LOOKUP_FIRST
-from pants_enginewright.steps.step_outputs import without_caches
 
 REPORT = "report.xml"
 STEP = "pytest"
@@ -83,21 +83,18 @@ def plan_test_process(
     test: TestSubsystem,
 ) -> Process:
     is_kept = not (test.force or field_set.depends_on_host.value)
-    return Process(
+    return hermetic_process(
         (
             *("/bin/sh", "launch.sh", tools.python_version, "start.py", "pytest"),
             *("--rootdir=.", "-p", "no:cacheprovider", "--color=no", "--basetemp=.pytest"),
             *(f"--junitxml={REPORT}", "-o", "junit_family=xunit2"),
             *(*arguments, files.test),
         ),
-        description=f"Run pytest on {field_set.address}",
-        level=LogLevel.DEBUG,
-        input_digest=files.digest,
-        immutable_input_digests={"__wheels": tools.wheels.digest},
-        append_only_caches=CACHES,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "LC_ALL": "C.UTF-8",
+        f"Run pytest on {field_set.address}",
+        inputs=files.digest,
+        wheels=tools.wheels.digest,
+        caches=PROGRAM_CACHES,
+        variables={
             # Files run side by side: threads of one would slow the others down.
             "OMP_NUM_THREADS": "1",
             # hypothesis then draws the same examples each time, and no busy host fails a test.
@@ -107,8 +104,7 @@ def plan_test_process(
         },
         output_files=(REPORT,),
         timeout_seconds=field_set.timeout.calculate_from_global_options(test),
-        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
-        cache_scope=ProcessCacheScope.SUCCESSFUL if is_kept else ProcessCacheScope.PER_SESSION,
+        scope=ProcessCacheScope.SUCCESSFUL if is_kept else ProcessCacheScope.PER_SESSION,
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from pants.engine.engine_aware import EngineAwareParameter
 from pants.engine.fs import (
-    EMPTY_DIGEST,
     AddPrefix,
     CreateDigest,
     Digest,
@@ -27,30 +26,30 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
-from pants_enginewright.environments.tool_environment import (
-    CACHES,
-    ToolEnvironment,
-    ToolEnvironmentRequest,
-)
+from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
 from pants_enginewright.steps.files import File, Files
+from pants_enginewright.steps.hermetic_process import (
+    PROGRAM_CACHES,
+    PROGRESS,
+    PROGRESS_CACHE,
+    hermetic_process,
+    process_key,
+    without_caches,
+)
 from pants_enginewright.steps.launch import launch_files
 from pants_enginewright.steps.library import Library, LibraryRequest
-from pants_enginewright.steps.remote_cache import LOOKUP_FIRST
 from pants_enginewright.steps.step_outputs import (
     ReadOutputs,
     StepOutputs,
     describe_damage,
     raise_if_damaged,
-    without_caches,
 )
 from pants_enginewright.subsystems import EnginewrightSubsystem
 
 logger = logging.getLogger(__name__)
 
 DEFECT = 70
-PROGRESS = "enginewright_progress"
-"""Name of the cache that steps report to, and of the metadata that says which file is whose."""
 
 
 @dataclass(frozen=True)
@@ -201,34 +200,19 @@ def plan_request(request: ActionRequest) -> str:
 def plan_process(
     request: ActionRequest, digest: Digest, wheels: Digest, python_version: str
 ) -> Process:
-    argv = ("/bin/sh", "launch.sh", python_version, "start.py", request.module)
-    return Process(
-        argv,
-        description=f"{request.action} {request.address}",
+    return hermetic_process(
+        ("/bin/sh", "launch.sh", python_version, "start.py", request.module),
+        f"{request.action} {request.address}",
         level=LogLevel.INFO,
-        input_digest=digest,
-        immutable_input_digests={"__wheels": wheels} if wheels != EMPTY_DIGEST else {},
-        append_only_caches={**CACHES, PROGRESS: ".progress"},
-        env={
-            "PATH": "/usr/bin:/bin",
-            "LC_ALL": "C.UTF-8",
+        inputs=digest,
+        wheels=wheels,
+        caches={**PROGRAM_CACHES, **PROGRESS_CACHE},
+        variables={
             "PYTHONHASHSEED": "0",
             **({"ENGINEWRIGHT_ATTEMPT": str(request.attempt)} if request.attempt > 1 else {}),
         },
         output_directories=("outputs",),
-        remote_cache_speculation_delay_millis=LOOKUP_FIRST,
     )
-
-
-def process_key(process: Process) -> str:
-    """Names all that the process may depend on, on any host."""
-    parts = [
-        *process.argv,
-        *(f"{name}={value}" for name, value in sorted(process.env.items())),
-        process.input_digest.fingerprint,
-        *(d.fingerprint for _, d in sorted(process.immutable_input_digests.items())),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 async def run_process(

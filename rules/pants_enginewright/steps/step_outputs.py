@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Optional
 from urllib.parse import unquote
 
 from pants.engine.fs import Digest, DigestContents, DigestSubset, PathGlobs, RemovePrefix
-from pants.engine.process import Process, ProcessCacheScope
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
@@ -80,11 +78,6 @@ def raise_if_damaged(address: str, action: str, outputs: StepOutputs) -> None:
     damage = outputs.damage(action)
     if damage is not None:
         raise DamagedResultError(address, action, damage)
-
-
-def without_caches(process: Process) -> Process:
-    """The same process, to run once in this session: no cache is asked, and none is told."""
-    return dataclasses.replace(process, cache_scope=ProcessCacheScope.PER_SESSION)
 
 
 def unflatten(outputs: Files) -> ComposeFiles:
