@@ -6,12 +6,13 @@ import json
 import struct
 from pathlib import Path
 
+import captured_host
 import pytest
 
 from enginewright.cli import main
 from enginewright.host.bundle import write_bundle
-from enginewright.host.captured import Capture
-from enginewright.host.sources import FileStatus
+from enginewright.host.captured import Capture, CapturedSource, RecordingSource
+from enginewright.host.probe import probe
 
 CONFIG = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -30,21 +31,10 @@ CONFIG = {
 
 @pytest.fixture
 def h200(tmp_path: Path) -> str:
-    module = b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\n"
-    device = {
-        "name": "NVIDIA H200",
-        "compute_capability": [9, 0],
-        "memory_total": 150754820096,
-        "memory_free": 150109880320,
-    }
-    names = ("nvidia-uvm", "nvidia0", "nvidiactl")
-    capture = Capture(
-        files={"/proc/driver/nvidia/version": module, "/etc/os-release": b"ID=ubuntu\n"},
-        directories={"/dev": names},
-        statuses={f"/dev/{n}": FileStatus(0o666, "character device", 0, 0) for n in names},
-        nvml={"devices": [device], "driver_version": "580.159.04", "cuda_driver_version": 13000},
-    )
-    write_bundle(capture, tmp_path / "h200.bundle")
+    capture = captured_host.capture(gpus=(captured_host.gpu(total=150754820096),))
+    recording = RecordingSource(CapturedSource(capture))
+    probe(recording)
+    write_bundle(recording.capture, tmp_path / "h200.bundle")
     return str(tmp_path / "h200.bundle")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enginewright.compatibility.tables import Row, find, table
+from enginewright.compatibility.tables import HOW_TO_ADD, Row, find, table
 from enginewright.compatibility.version import Version
+from enginewright.errors import Problem
 
 
 @dataclass(frozen=True)
@@ -25,20 +26,55 @@ def minimum_driver(cuda: str) -> DriverRequirement | None:
 
     None when the tables have no row for the release.
     """
-    found = find("driver_cuda", cuda) or _newest_of_major(cuda)
+    found = find("driver_cuda", cuda) or _nearest_of_major(cuda)
     if found is None:
         return None
     minimum = found.values.get("minor_compatible_driver", found["driver"])
     return DriverRequirement(Version.parse(minimum), found)
 
 
-def _newest_of_major(cuda: str) -> Row | None:
-    """A release newer than the table's, of a major that it has: minor-version compatibility."""
-    major = Version.parse(cuda).major
-    rows = [row for key, row in table("driver_cuda").items() if Version.parse(key).major == major]
-    if not rows or Version.parse(cuda) < Version.parse(rows[-1].key):
+def _nearest_of_major(cuda: str) -> Row | None:
+    """The row below a release that has none, of a major whose releases share one driver."""
+    version = Version.parse(cuda)
+    rows = [
+        row
+        for key, row in table("driver_cuda").items()
+        if Version.parse(key).major == version.major
+        and Version.parse(key) <= version
+        and "minor_compatible_driver" in row.values
+    ]
+    return rows[-1] if rows else None
+
+
+def driver_problem(driver: str, cuda: str) -> Problem | None:
+    """Why the driver does not run programs of CUDA release `cuda`, or None when it does.
+
+    From CUDA 11 on a driver runs every release of its major version (minor-version compatibility;
+    PTX needs the driver of its own release: `ptx_problem_on_driver`). A release of a major that the
+    table does not have is a problem too: nobody knows the driver that it needs.
+    """
+    requirement = minimum_driver(cuda)
+    newest = newest_cuda(driver)
+    if requirement is None:
+        return Problem(
+            f"the table of drivers has no row for CUDA {cuda}, nor for a release of its major "
+            "version that would stand for it",
+            "table driver_cuda",
+            "one of " + ", ".join(table("driver_cuda")),
+            f"CUDA {cuda}, driver {driver}",
+            HOW_TO_ADD,
+        )
+    if Version.parse(driver) >= requirement.minimum:
         return None
-    return rows[-1] if "minor_compatible_driver" in rows[-1].values else None
+    limit = f"it runs CUDA up to {newest.key}" if newest else "it is older than the table"
+    return Problem(
+        f"driver {driver} is older than {requirement.minimum}, which CUDA {cuda} needs "
+        f"({requirement.row.name}); {limit}",
+        requirement.row.name,
+        f"{requirement.minimum} or newer",
+        driver,
+        f"upgrade the driver to {requirement.minimum} or newer",
+    )
 
 
 def newest_cuda(driver: str) -> Row | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from enginewright.compatibility.driver import driver_problem
 from enginewright.compatibility.onnx_reader import reader_problems
 from enginewright.compatibility.product import precisions_on
 from enginewright.compatibility.tables import Row
 from enginewright.compatibility.toolkit import ptx_problem, toolkit_problems
 from enginewright.compatibility.torch_wheel import wheel_problem
-from enginewright.compatibility.version import ComputeCapability, Version
+from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, Problem
 
 
@@ -68,7 +69,8 @@ def answer(row: Row, question: Question) -> list[Problem]:
         opset = question.opset if question.opset is not None else row["opset_max"]
         return reader_problems(row.key, opset=opset, ir_version=question.ir_version or 0)
     if row.table == "driver_cuda" and question.driver:
-        return _driver(row, question.driver)
+        problem = driver_problem(question.driver, row.key)
+        return [problem] if problem else []
     return []
 
 
@@ -77,12 +79,3 @@ def _product(row: Row, capability: ComputeCapability) -> list[Problem]:
         return []
     able = ", ".join(row["precisions"])
     return [Problem(f"{row.key} does not run on {capability}", row.name, able, str(capability))]
-
-
-def _driver(row: Row, driver: str) -> list[Problem]:
-    minimum = row.values.get("minor_compatible_driver", row["driver"])
-    if Version.parse(driver) >= Version.parse(minimum):
-        return []
-    return [
-        Problem(f"driver {driver} does not run CUDA {row.key}", row.name, f"{minimum}+", driver)
-    ]

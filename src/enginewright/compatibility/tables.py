@@ -16,6 +16,7 @@ TABLES = (
     "driver_cuda",
     "forward_compatibility",
     "gpu",
+    "integrated_gpu",
     "onnx_reader",
     "product",
     "ptx",
@@ -23,6 +24,12 @@ TABLES = (
     "torch_wheel",
 )
 """Names of the tables; the files lie beside this module."""
+
+
+HOW_TO_ADD = (
+    "add a `[[row]]` with its `source` to the table's file in src/enginewright/compatibility/"
+)
+"""The fix where a table ends too early."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ def row(name: str, key: str) -> Row:
                 f"table {name} has no such row",
                 expected="one of " + ", ".join(f"`{known}`" for known in table(name)),
                 actual=f"`{key[:80]}`",
+                fix=HOW_TO_ADD.replace("the table's file in ", "").rstrip("/") + f"/{name}.toml",
             )
         )
     return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from enginewright.doctor.driver import in_container
+from enginewright.doctor.check import Check, need
+from enginewright.doctor.device_nodes import node_findings
 from enginewright.doctor.finding import Finding, Link, Severity
 from enginewright.doctor.fixes import command
+from enginewright.doctor.hardware import is_jetson
+from enginewright.doctor.in_container import in_container
 from enginewright.host.container import UNLIMITED
 from enginewright.host.model import Host
 
@@ -12,15 +15,20 @@ SMALL_SHARED_MEMORY = 64 << 20
 """Docker's default for /dev/shm, too small for NCCL between processes."""
 NVML_UNKNOWN = 999
 """NVML_ERROR_UNKNOWN of nvml.h."""
-NEEDED_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
-def container_findings(host: Host, tensor_parallel: int | None = None) -> list[Finding]:
-    """Findings between driver and application; `tensor_parallel` is how many GPUs are meant."""
-    findings = _lost_device(host)
-    if not findings:
-        findings = _nodes(host) or _libraries(host)
-    return [*findings, *_modes(host), *_shared_memory(host, tensor_parallel), *_limits(host)]
+def container_checks(host: Host, tensor_parallel: int | None = None) -> list[Check]:
+    """Checks between driver and application; `tensor_parallel` is how many GPUs are meant."""
+    return [
+        Check("way to the driver", Link.CONTAINER, lambda: _way_to_the_driver(host)),
+        Check("device permissions", Link.CONTAINER, lambda: _modes(host)),
+        Check("shared memory", Link.CONTAINER, lambda: _shared_memory(host, tensor_parallel)),
+        Check("memory limit", Link.CONTAINER, lambda: _limits(host)),
+    ]
+
+
+def _way_to_the_driver(host: Host) -> list[Finding]:
+    return _lost_device(host) or node_findings(host) or _libraries(host)
 
 
 def _lost_device(host: Host) -> list[Finding]:
@@ -42,40 +50,19 @@ def _lost_device(host: Host) -> list[Finding]:
     ]
 
 
-def _nodes(host: Host) -> list[Finding]:
-    # Where no module is loaded the missing nodes are no news.
-    if host.container.wsl.value or not (host.driver.kernel_module.known or host.gpus.known):
-        return []
-    present = {node.path for node in host.container.device_nodes}
-    missing = [path for path in NEEDED_NODES if path not in present]
-    if not any(path.removeprefix("/dev/nvidia").isdigit() for path in present):
-        missing.insert(0, "/dev/nvidia0")
-    if not missing or (host.gpus.value and not host.driver.nvml_error):
-        return []
-    inside = in_container(host)
-    return [
-        Finding(
-            "container.no-device-nodes" if inside else "driver.no-device-nodes",
-            Link.CONTAINER if inside else Link.DRIVER,
-            Severity.ERROR,
-            "missing: " + ", ".join(missing),
-            "the driver is loaded, but this process has no device node to reach it; a step that "
-            "needs the GPU is skipped here, never passed",
-            command("container_toolkit" if inside else "create_device_nodes", host),
-        )
-    ]
-
-
 def _libraries(host: Host) -> list[Finding]:
-    error = host.driver.nvml_error
-    if not error or "nvidia-ml-py" in error or not in_container(host):
+    error = "" if "nvidia-ml-py" in host.driver.nvml_error else host.driver.nvml_error
+    has_cuda = any(library.soname == "libcuda.so.1" for library in host.libraries)
+    if not in_container(host) or (has_cuda and (not error or is_jetson(host))):
         return []
+    missing = "" if has_cuda else f"; CUDA cannot start: {host.driver.user_space.unknown}"
+    answer = f"NVML does not start: {error}" if error else "NVML answers"
     return [
         Finding(
             "container.driver-libraries",
             Link.CONTAINER,
             Severity.ERROR,
-            f"the device nodes are there, and NVML does not start: {error}",
+            f"the device nodes are there, and {answer}{missing}",
             "the driver's libraries belong to the host; the container's runtime mounts those that "
             "NVIDIA_DRIVER_CAPABILITIES asks for",
             "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; where that is "
@@ -87,8 +74,10 @@ def _libraries(host: Host) -> list[Finding]:
 def _modes(host: Host) -> list[Finding]:
     closed = [
         node
-        for node in host.container.device_nodes
-        if int(node.mode, 8) & 0o006 != 0o006 and "caps" not in node.path
+        for node in need(host.container.device_nodes, "the list of device nodes")
+        if node.kind == "character device"
+        and int(node.mode, 8) & 0o006 != 0o006
+        and "caps" not in node.path
     ]
     if not closed:
         return []
@@ -105,9 +94,11 @@ def _modes(host: Host) -> list[Finding]:
 
 
 def _shared_memory(host: Host, tensor_parallel: int | None) -> list[Finding]:
-    size = host.container.shared_memory.value
     gpus = tensor_parallel if tensor_parallel is not None else len(host.gpus.value or ())
-    if size is None or size > SMALL_SHARED_MEMORY or gpus < 2:
+    if gpus < 2:
+        return []
+    size = need(host.container.shared_memory, "the size of /dev/shm")
+    if size > SMALL_SHARED_MEMORY:
         return []
     return [
         Finding(
@@ -123,8 +114,10 @@ def _shared_memory(host: Host, tensor_parallel: int | None) -> list[Finding]:
 
 
 def _limits(host: Host) -> list[Finding]:
-    memory = host.container.limits.memory.value
-    if memory is None or memory == UNLIMITED or int(memory) >= 2 << 30:
+    if not in_container(host):
+        return []
+    memory = need(host.container.limits.memory, "the memory limit of the control group")
+    if memory == UNLIMITED or int(memory) >= 2 << 30:
         return []
     return [
         Finding(

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
-from enginewright.compatibility.driver import compatibility_package, minimum_driver, newest_cuda
-from enginewright.compatibility.version import Version, try_version
+from enginewright.compatibility.driver import (
+    compatibility_package,
+    driver_problem,
+    minimum_driver,
+)
+from enginewright.compatibility.version import try_version
+from enginewright.doctor.check import CannotCheckError, Check
 from enginewright.doctor.driver import is_compatibility_library
 from enginewright.doctor.finding import Finding, Link, Severity
 from enginewright.doctor.fixes import command
+from enginewright.doctor.hardware import is_jetson
+from enginewright.doctor.in_container import in_container
+from enginewright.doctor.visibility import visibility_findings
+from enginewright.errors import Problem
 from enginewright.host.model import Gpu, Host
 
 CONSUMER_NAMES = ("GeForce", "TITAN")
 
 
-def cuda_findings(host: Host) -> list[Finding]:
-    """Findings about runtime libraries and toolkits."""
+def cuda_checks(host: Host) -> list[Check]:
+    """Checks of what CUDA needs, and of runtime libraries and toolkits."""
+    checks = [
+        Check("libcuda", Link.CUDA, lambda: _libcuda(host)),
+        Check("CUDA runtimes and driver", Link.CUDA, lambda: _runtimes(host)),
+        Check("CUDA toolkits and driver", Link.CUDA, lambda: _toolkits(host)),
+        Check("forward compatibility", Link.CUDA, lambda: _compatibility_library(host)),
+        Check("CUDA majors of one Python", Link.CUDA, lambda: _wheel_majors(host)),
+        Check("visible devices", Link.CUDA, lambda: visibility_findings(host)),
+    ]
+    # WSL's libcuda is checked with its driver.
+    return checks[1:] if host.container.wsl.value else checks
+
+
+def _libcuda(host: Host) -> list[Finding]:
+    """CUDA itself: the driver's library that every CUDA program loads."""
+    if any(library.soname == "libcuda.so.1" for library in host.libraries):
+        return []
+    if in_container(host):
+        # The container's runtime mounts it: `container.driver-libraries`.
+        return []
     return [
-        *_runtimes(host),
-        *_toolkits(host),
-        *_compatibility_library(host),
-        *_wheel_majors(host),
+        Finding(
+            "cuda.no-libcuda",
+            Link.CUDA,
+            Severity.ERROR,
+            f"{host.driver.user_space.unknown}",
+            "every CUDA program loads libcuda.so.1, which belongs to the driver; that NVML answers "
+            "says nothing about it",
+            "where the library is on disk, run: sudo ldconfig; else install the driver's compute "
+            "libraries: " + command("install_driver", host),
+        )
     ]
 
 
@@ -30,24 +64,19 @@ def driver_version(host: Host) -> str | None:
     return None
 
 
-def too_old(driver: str, cuda: str) -> str | None:
-    """Why the driver does not run CUDA release `cuda`, naming the row; None when it does."""
-    requirement = minimum_driver(cuda)
-    if requirement is None or Version.parse(driver) >= requirement.minimum:
-        return None
-    newest = newest_cuda(driver)
-    limit = f"it runs CUDA up to {newest.key}" if newest else "it is older than the table"
-    return (
-        f"driver {driver} is older than {requirement.minimum}, which CUDA {cuda} needs "
-        f"({requirement.row.name}); {limit}"
-    )
-
-
 def _old_driver(host: Host, what: str, cuda: str, severity: Severity) -> list[Finding]:
+    if is_jetson(host):
+        raise CannotCheckError(
+            f"{what}: on a Jetson CUDA comes with JetPack; the table has drivers of x86-64 hosts"
+        )
     driver = driver_version(host)
-    reason = too_old(driver, cuda) if driver else None
+    if driver is None:
+        raise CannotCheckError(f"{what}: {host.driver.kernel_module.unknown}")
+    reason = driver_problem(driver, cuda)
     if reason is None or is_compatibility_library(host):
         return []
+    if minimum_driver(cuda) is None:
+        return [_unknown_release(what, reason)]
     package = compatibility_package(cuda)
     other = (
         f"; on a data-center GPU the package {package['package']} also does it"
@@ -59,12 +88,23 @@ def _old_driver(host: Host, what: str, cuda: str, severity: Severity) -> list[Fi
             "cuda.driver-too-old",
             Link.CUDA,
             severity,
-            f"{what}: {reason}",
+            f"{what}: {reason.what}",
             "programs of this CUDA release stop with `CUDA driver version is insufficient for CUDA "
             "runtime version`",
             command("upgrade_driver", host) + other,
         )
     ]
+
+
+def _unknown_release(what: str, problem: Problem) -> Finding:
+    return Finding(
+        "cuda.unknown-release",
+        Link.CUDA,
+        Severity.WARNING,
+        f"{what}: {problem.what}",
+        "which driver it needs is not known here, so nobody can say that this one will do",
+        problem.fix,
+    )
 
 
 def _runtimes(host: Host) -> list[Finding]:
@@ -107,6 +147,11 @@ def _toolkits(host: Host) -> list[Finding]:
             release = ".".join(toolkit.version.value.split(".")[:2])
             what = f"CUDA toolkit {toolkit.version} in {toolkit.path}"
             findings += _old_driver(host, what, release, Severity.WARNING)
+    unknown = [
+        f"{one.path}: {one.version.unknown}" for one in host.toolkits if not one.version.known
+    ]
+    if unknown and not findings:
+        raise CannotCheckError("; ".join(unknown))
     return findings
 
 

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from enginewright.compatibility.version import try_version
+from enginewright.doctor.check import CannotCheckError, Check
 from enginewright.doctor.finding import Finding, Link, Severity
 from enginewright.doctor.fixes import command
+from enginewright.doctor.hardware import is_jetson
+from enginewright.doctor.in_container import in_container
 from enginewright.host.model import Host
 from enginewright.host.nvml import LIB_RM_VERSION_MISMATCH
 
 WSL_LIBRARIES = "/usr/lib/wsl/lib/"
 
 
-def driver_findings(host: Host) -> list[Finding]:
-    """Findings about the driver of a host that has a GPU."""
+def driver_checks(host: Host) -> list[Check]:
+    """Checks of the driver of a host that has a GPU.
+
+    Windows brings the driver of WSL, and Jetson Linux that of its boards: neither has the files
+    and versions that other hosts have.
+    """
     if host.container.wsl.value:
-        return _wsl(host)
-    findings = [*_module(host), *_mismatch(host)]
-    return findings or _nvml(host)
+        return [Check("WSL's libcuda", Link.DRIVER, lambda: _wsl(host))]
+    if is_jetson(host):
+        return [Check("NVML", Link.DRIVER, lambda: _jetson_nvml(host))]
+    return [
+        Check("kernel module", Link.DRIVER, lambda: _module(host)),
+        Check("driver versions", Link.DRIVER, lambda: _mismatch(host)),
+        Check("NVML", Link.DRIVER, lambda: _nvml(host)),
+        Check("compute mode", Link.DRIVER, lambda: _compute_mode(host)),
+    ]
 
 
 def _error(code: str, seen: str, why: str, fix: str) -> Finding:
@@ -27,6 +40,9 @@ def _module(host: Host) -> list[Finding]:
     if host.driver.kernel_module.known or host.gpus.known:
         return []
     seen = f"no kernel module is loaded: {host.driver.kernel_module.unknown}"
+    held = sorted({gpu.driver.value for gpu in host.pci_gpus.value or () if gpu.driver.value})
+    if held:
+        seen += f"; the GPU is held by {', '.join(held)}"
     if host.driver.user_space.known:
         return [
             _error(
@@ -47,19 +63,23 @@ def _module(host: Host) -> list[Finding]:
 
 
 def _mismatch(host: Host) -> list[Finding]:
-    module, library = host.driver.kernel_module, host.driver.user_space
-    differ = (
-        module.value is not None
-        and library.value is not None
-        and try_version(module.value) != try_version(library.value)
-        and not is_compatibility_library(host)
-    )
-    if not differ and host.driver.nvml_code != LIB_RM_VERSION_MISMATCH:
+    """Kernel module, libcuda and NVML are parts of one driver and say one version."""
+    driver = host.driver
+    said = {"kernel module": driver.kernel_module, "NVML": driver.nvml}
+    if not is_compatibility_library(host):
+        said["user-space libraries"] = driver.user_space
+    versions = {fact.value: try_version(fact.value) for fact in said.values() if fact.value}
+    differ = len({str(version or text) for text, version in versions.items()}) > 1
+    if not differ and driver.nvml_code != LIB_RM_VERSION_MISMATCH:
+        known = [name for name, fact in said.items() if fact.known]
+        if len(known) < 2 and (driver.kernel_module.known or host.gpus.known):
+            silent = "; ".join(f"{name}: {fact.unknown}" for name, fact in said.items())
+            raise CannotCheckError(f"fewer than two parts say their version ({silent})")
         return []
     return [
         _error(
             "driver.library-mismatch",
-            f"kernel module {module}, user-space libraries {library}",
+            ", ".join(f"{name} {fact}" for name, fact in said.items()),
             "the user-space packages were upgraded while the old module stayed loaded; everything "
             "that uses CUDA fails until both have one version, and nothing is wrong with CUDA",
             command("reload_module", host),
@@ -77,7 +97,11 @@ def is_compatibility_library(host: Host) -> bool:
 
 def _nvml(host: Host) -> list[Finding]:
     error = host.driver.nvml_error
-    if not error:
+    if not error or not (host.driver.kernel_module.known or host.gpus.known):
+        # Without a module NVML cannot start: one finding is enough.
+        return []
+    if host.driver.nvml_code == LIB_RM_VERSION_MISMATCH:
+        # `driver.library-mismatch` says it.
         return []
     if "nvidia-ml-py" in error:
         return [
@@ -103,8 +127,32 @@ def _nvml(host: Host) -> list[Finding]:
     ]
 
 
-def in_container(host: Host) -> bool:
-    return host.container.runtime.value not in (None, "none")
+def _jetson_nvml(host: Host) -> list[Finding]:
+    if not host.gpus.value:
+        reason = host.driver.nvml_error or "NVML lists no GPU"
+        raise CannotCheckError(
+            f"{reason}; Jetson Linux up to release 35 has no NVML: driver version, free memory and "
+            "use of the GPU stay unknown (`tegrastats` shows them)"
+        )
+    return []
+
+
+def _compute_mode(host: Host) -> list[Finding]:
+    closed = [
+        f"GPU {index}, {gpu.name}"
+        for index, gpu in enumerate(host.gpus.value or ())
+        if gpu.compute_mode.value == "prohibited"
+    ]
+    if not closed:
+        return []
+    return [
+        _error(
+            "driver.compute-prohibited",
+            "compute mode is `prohibited`: " + ", ".join(closed),
+            "the driver lets no program make a CUDA context there",
+            "sudo nvidia-smi -c DEFAULT",
+        )
+    ]
 
 
 def _wsl(host: Host) -> list[Finding]:

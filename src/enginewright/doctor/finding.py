@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -50,21 +51,42 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A check that could not look."""
+
+    check: str
+    link: Link
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"check": self.check, "link": self.link.name.lower(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     findings: tuple[Finding, ...]
     broken: Link | None
     """The first link with an error."""
     summary: str = ""
     """One line that stands first, where there is something to say about the host as a whole."""
+    checks: int = 0
+    """How many checks there were up to the broken link, skipped ones included."""
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def healthy(self) -> bool:
+        """Whether nothing needs a change; skipped checks say nothing about that."""
         return all(finding.severity == Severity.NOTE for finding in self.findings)
 
     @property
     def exit_code(self) -> int:
-        """0 where nothing needs a change, 1 where something does."""
-        return 0 if self.healthy else 1
+        """0 where nothing needs a change, 1 where something does.
+
+        Also 1 where an engine was asked about and a check of it could not look: nobody knows then
+        that it runs.
+        """
+        unanswered = any(skipped.link == Link.APPLICATION for skipped in self.skipped)
+        return 0 if self.healthy and not unanswered else 1
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -72,6 +94,8 @@ class Diagnosis:
             "broken_link": self.broken.name.lower() if self.broken is not None else None,
             "not_examined": [link.name.lower() for link in self.not_examined],
             "summary": self.summary,
+            "checks": self.checks,
+            "skipped": [skipped.to_json() for skipped in self.skipped],
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -83,10 +107,11 @@ class Diagnosis:
         return tuple(link for link in Link if link > self.broken)
 
 
-def diagnose(findings: list[Finding], summary: str = "") -> Diagnosis:
+def diagnose(findings: Iterable[Finding], summary: str = "") -> Diagnosis:
     """Keep the findings up to the first broken link."""
-    errors = [finding.link for finding in findings if finding.severity == Severity.ERROR]
+    found = list(findings)
+    errors = [finding.link for finding in found if finding.severity == Severity.ERROR]
     broken = min(errors, default=None)
-    kept = [finding for finding in findings if broken is None or finding.link <= broken]
+    kept = [finding for finding in found if broken is None or finding.link <= broken]
     kept.sort(key=lambda finding: (finding.link, -finding.severity, finding.code, finding.seen))
     return Diagnosis(tuple(kept), broken, summary)

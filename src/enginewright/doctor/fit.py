@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
+from enginewright.compatibility.driver import driver_problem
 from enginewright.compatibility.product import precisions_on, product_row
 from enginewright.compatibility.version import ComputeCapability, Version, try_version
-from enginewright.doctor.cuda import driver_version, too_old
+from enginewright.doctor.check import CannotCheckError, Check, Checked, need, run_checks
+from enginewright.doctor.cuda import driver_version
+from enginewright.doctor.devices import Device, visible_devices
 from enginewright.doctor.engine_facts import EngineFacts
-from enginewright.doctor.finding import Finding, Link, Severity
+from enginewright.doctor.finding import Finding, Link, Severity, Skipped
 from enginewright.doctor.fixes import command
-from enginewright.host.model import Gpu, Host
+from enginewright.doctor.hardware import is_jetson
+from enginewright.host.model import Host
 
 
-def fit_findings(host: Host, engine: EngineFacts) -> list[Finding]:
-    """Findings about the pair; the host has a GPU and a working driver."""
-    findings = [*_driver(host, engine), *_version(host, engine)]
-    gpus = host.gpus.value or ()
-    fits = [_gpu(index, gpu, engine) for index, gpu in enumerate(gpus)]
-    # One card that runs the engine is enough; the others' findings are then notes.
-    able = any(not _has_error(found) for found in fits)
-    for found in fits:
-        findings += [_as_note(item) for item in found] if able and _has_error(found) else found
-    return findings
+def fit(host: Host, engine: EngineFacts) -> Checked:
+    """Checks of the pair; the host has a GPU and a working driver."""
+    pair = run_checks(
+        [
+            Check("driver and engine", Link.APPLICATION, lambda: _driver(host, engine)),
+            Check("product version", Link.APPLICATION, lambda: _version(host, engine)),
+        ]
+    )
+    try:
+        devices = visible_devices(host).devices
+    except CannotCheckError as error:
+        skipped = Skipped("device and engine", Link.APPLICATION, str(error))
+        return pair + Checked((), (skipped,), (Link.APPLICATION,))
+    fits = [run_checks(_device_checks(device, engine)) for device in devices]
+    # One device that runs the engine is enough; what the others lack is then worth a note.
+    if any(not _has_error(one.findings) and not one.skipped for one in fits):
+        fits = [one if not _has_error(one.findings) else _as_note(one) for one in fits]
+    return sum(fits, pair)
 
 
-def _has_error(findings: list[Finding]) -> bool:
+def _device_checks(device: Device, engine: EngineFacts) -> list[Check]:
+    def memory() -> list[Finding]:
+        # Where no code runs, memory is no news.
+        return [] if _has_error(_capability(device, engine)) else _memory(device, engine)
+
+    label, link = device.label, Link.APPLICATION
+    return [
+        Check(f"compute capability of {label}", link, lambda: _capability(device, engine)),
+        Check(f"model of {label}", link, lambda: _device(device, engine)),
+        Check(f"memory of {label}", link, memory),
+    ]
+
+
+def _has_error(findings: Iterable[Finding]) -> bool:
     return any(finding.severity == Severity.ERROR for finding in findings)
 
 
-def _as_note(finding: Finding) -> Finding:
-    return Finding(
-        finding.code, finding.link, Severity.NOTE, finding.seen, finding.why, finding.fix
-    )
+def _as_note(checked: Checked) -> Checked:
+    notes = (replace(finding, severity=Severity.NOTE) for finding in checked.findings)
+    return replace(checked, findings=tuple(notes))
 
 
 def _finding(code: str, severity: Severity, seen: str, why: str, fix: str) -> Finding:
@@ -38,10 +65,13 @@ def _finding(code: str, severity: Severity, seen: str, why: str, fix: str) -> Fi
 
 
 def _driver(host: Host, engine: EngineFacts) -> list[Finding]:
+    if is_jetson(host):
+        raise CannotCheckError("on a Jetson the driver's version is that of JetPack")
     driver = driver_version(host)
     if driver is None:
-        return []
-    reason = too_old(driver, engine.cuda) if try_version(engine.cuda) else None
+        raise CannotCheckError(f"the driver's version is unknown: {host.driver.kernel_module}")
+    problem = driver_problem(driver, engine.cuda) if try_version(engine.cuda) else None
+    reason = problem.what if problem else None
     if engine.minimum_driver is not None and Version.parse(driver) < engine.minimum_driver:
         reason = f"driver {driver} is older than the engine's minimum, {engine.minimum_driver}"
     if reason is None:
@@ -106,16 +136,9 @@ def _second(wanted: Version) -> Finding:
     )
 
 
-def _gpu(index: int, gpu: Gpu, engine: EngineFacts) -> list[Finding]:
-    findings = [*_capability(index, gpu, engine), *_device(index, gpu, engine)]
-    return findings if _has_error(findings) else [*findings, *_memory(index, gpu, engine)]
-
-
-def _capability(index: int, gpu: Gpu, engine: EngineFacts) -> list[Finding]:
-    if gpu.compute_capability.value is None:
-        return []
-    capability = ComputeCapability.parse(gpu.compute_capability.value)
-    name = f"GPU {index}, {gpu.name}, has compute capability {capability}"
+def _capability(device: Device, engine: EngineFacts) -> list[Finding]:
+    capability = ComputeCapability.parse(need(device.compute_capability, "compute capability"))
+    name = f"{device.label}, has compute capability {capability}"
     row = product_row(engine.product, str(engine.version)) if engine.version else None
     if row is not None and precisions_on(row, capability) is None:
         able = ", ".join(row["precisions"])
@@ -145,34 +168,35 @@ def _capability(index: int, gpu: Gpu, engine: EngineFacts) -> list[Finding]:
     return []
 
 
-def _device(index: int, gpu: Gpu, engine: EngineFacts) -> list[Finding]:
-    if not engine.device or gpu.name.value in (None, engine.device):
+def _device(device: Device, engine: EngineFacts) -> list[Finding]:
+    if not engine.device or need(device.name, "the GPU's name") == engine.device:
         return []
     return [
         _finding(
             "engine.other-device",
             Severity.WARNING,
-            f"the engine was tuned on {engine.device}, GPU {index} is {gpu.name}",
+            f"the engine was tuned on {engine.device}, here is {device.label}",
             "it runs where the compute capability is the same, with kernels chosen for the other",
             "build on this model of GPU when speed matters",
         )
     ]
 
 
-def _memory(index: int, gpu: Gpu, engine: EngineFacts) -> list[Finding]:
+def _memory(device: Device, engine: EngineFacts) -> list[Finding]:
     findings = []
-    total, free = gpu.memory_total.value, gpu.memory_free.value
-    for need in engine.memory:
-        least = "" if need.complete else " or more"
+    for profile in engine.memory:
+        least = "" if profile.complete else " or more"
         what = (
-            f"profile {need.profile} needs at least {_mib(need.total)}{least}: plan "
-            f"{_mib(need.plan)}, inputs and outputs {_mib(need.tensors)}; workspace not counted"
+            f"profile {profile.profile} needs at least {_mib(profile.total)}{least}: plan "
+            f"{_mib(profile.plan)}, inputs and outputs {_mib(profile.tensors)}; workspace not "
+            "counted"
         )
-        if total is not None and need.total > total:
-            seen = f"{what}; GPU {index} has {_mib(total)}"
+        total = need(device.memory_total, "its memory")
+        if profile.total > total:
+            seen = f"{what}; {device.label} has {_mib(total)}"
             severity = Severity.ERROR
-        elif free is not None and need.total > free:
-            seen = f"{what}; GPU {index} has {_mib(free)} free of {_mib(total or 0)}"
+        elif profile.total > (free := need(device.memory_free, "its free memory")):
+            seen = f"{what}; {device.label} has {_mib(free)} free of {_mib(total)}"
             severity = Severity.WARNING
         else:
             continue

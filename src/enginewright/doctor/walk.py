@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from enginewright.doctor.container import container_findings
-from enginewright.doctor.cuda import cuda_findings
-from enginewright.doctor.driver import driver_findings
+from enginewright.doctor.check import CannotCheckError, Check, Checked, run_checks
+from enginewright.doctor.container import container_checks
+from enginewright.doctor.cuda import cuda_checks
+from enginewright.doctor.driver import driver_checks
 from enginewright.doctor.engine_facts import EngineFacts
 from enginewright.doctor.finding import Diagnosis, Finding, Link, Severity, diagnose
-from enginewright.doctor.fit import fit_findings
-from enginewright.doctor.hardware import NO_GPU, hardware_findings, has_gpu
+from enginewright.doctor.fit import fit
+from enginewright.doctor.hardware import (
+    NO_GPU,
+    NO_GPU_SEEN,
+    hardware_checks,
+    signs_of_a_gpu,
+    silent_sources,
+)
 from enginewright.doctor.package import package_findings
 from enginewright.host.model import Host
 
@@ -26,25 +34,65 @@ def examine(
     Findings about the package itself are kept whatever is wrong with the host: they are true
     everywhere.
     """
-    package = package_findings(folder, engine) if engine and folder else []
-    if not has_gpu(host):
-        findings = [*package, *_storage(host)]
-        if engine is not None:
-            findings.append(_nowhere_to_run())
-        return Diagnosis(tuple(findings), Link.HARDWARE if engine else None, NO_GPU)
-    findings = [
-        *hardware_findings(host),
-        *driver_findings(host),
-        *cuda_findings(host),
-        *container_findings(host, tensor_parallel),
-        *_storage(host),
-    ]
-    chain = diagnose(findings)
+    package = _package(engine, folder)
+    storage = run_checks([Check("storage", Link.APPLICATION, lambda: _storage(host))])
+    if not signs_of_a_gpu(host):
+        return _without_gpu(host, engine, package + storage)
+    checked = storage + run_checks(
+        [
+            *hardware_checks(host),
+            *driver_checks(host),
+            *cuda_checks(host),
+            *container_checks(host, tensor_parallel),
+        ]
+    )
+    chain = _diagnosis(checked)
     if chain.broken is not None:
-        return Diagnosis((*chain.findings, *package), chain.broken)
+        return replace(
+            chain,
+            findings=(*chain.findings, *package.findings),
+            checks=chain.checks + len(package.links),
+        )
     if engine is not None:
-        findings += [*package, *fit_findings(host, engine)]
-    return diagnose(findings)
+        checked += package + fit(host, engine)
+    return _diagnosis(checked)
+
+
+def _diagnosis(checked: Checked) -> Diagnosis:
+    """Checks behind the broken link count neither as done nor as skipped."""
+    found = diagnose(checked.findings)
+    last = max(Link) if found.broken is None else found.broken
+    return replace(
+        found,
+        checks=sum(link <= last for link in checked.links),
+        skipped=tuple(skipped for skipped in checked.skipped if skipped.link <= last),
+    )
+
+
+def _package(engine: EngineFacts | None, folder: Path | None) -> Checked:
+    if engine is None or folder is None:
+        return Checked()
+    return run_checks(
+        [Check("package", Link.APPLICATION, lambda: package_findings(folder, engine))]
+    )
+
+
+def _without_gpu(host: Host, engine: EngineFacts | None, checked: Checked) -> Diagnosis:
+    signs = run_checks([Check("signs of a GPU", Link.HARDWARE, lambda: _silence(host))])
+    checked = signs + checked
+    summary = NO_GPU_SEEN if signs.skipped else NO_GPU
+    findings = list(checked.findings)
+    if engine is not None:
+        findings.append(_nowhere_to_run())
+    broken = Link.HARDWARE if engine else None
+    return Diagnosis(tuple(findings), broken, summary, len(checked.links), checked.skipped)
+
+
+def _silence(host: Host) -> list[Finding]:
+    silent = silent_sources(host)
+    if silent:
+        raise CannotCheckError("; ".join(silent))
+    return []
 
 
 def _nowhere_to_run() -> Finding:
@@ -78,8 +126,8 @@ def _storage(host: Host) -> list[Finding]:
 
 def lost_inside(outside: Host, inside: Host) -> list[Finding]:
     """Device nodes that the host has and a sandbox or container on it lacks."""
-    had = {node.path for node in outside.container.device_nodes}
-    has = {node.path for node in inside.container.device_nodes}
+    had = {node.path for node in outside.container.device_nodes.value or ()}
+    has = {node.path for node in inside.container.device_nodes.value or ()}
     missing = sorted(had - has)
     if not missing:
         return []

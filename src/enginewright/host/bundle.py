@@ -157,6 +157,7 @@ def _capture(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Capture:
         nvml=nvml if isinstance(nvml, dict) else {"error": "the bundle has no NVML answers"},
         now=_integer(index["now"]),
         missing={str(key): str(value) for key, value in index["missing"].items()},
+        recorded=True,
     )
 
 

@@ -28,6 +28,12 @@ class Capture:
     nvml: Mapping[str, Any] = field(default_factory=lambda: {"error": "not captured"})
     now: int = 0
     missing: dict[str, str] = field(default_factory=dict)
+    recorded: bool = field(default=False, compare=False)
+    """Whether a probe asked for all of it: what is in no answer was then never asked, as in a
+    bundle of an older version, and is not known to be absent."""
+
+
+NEVER_ASKED = "not in the bundle: collect it anew with this version"
 
 
 class CapturedSource:
@@ -39,9 +45,8 @@ class CapturedSource:
     def _find(self, question: str, path: str, answers: Mapping[str, T]) -> T:
         if path in answers:
             return answers[path]
-        raise UnavailableError(
-            self._capture.missing.get(f"{question} {path}", "no such file or directory")
-        )
+        otherwise = NEVER_ASKED if self._capture.recorded else "no such file or directory"
+        raise UnavailableError(self._capture.missing.get(f"{question} {path}", otherwise))
 
     def read(self, path: str) -> bytes:
         return self._find("read", path, self._capture.files)
@@ -56,6 +61,8 @@ class CapturedSource:
         return self._find("size", path, self._capture.sizes)
 
     def environment(self, name: str) -> str | None:
+        if self._capture.recorded and name not in self._capture.variables:
+            raise UnavailableError(NEVER_ASKED)
         return self._capture.variables.get(name)
 
     def python_paths(self) -> tuple[str, ...]:

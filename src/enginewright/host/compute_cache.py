@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enginewright.host.fact import Fact, known, unknown
 from enginewright.host.model import ComputeCache
-from enginewright.host.sources import Source, UnavailableError
+from enginewright.host.sources import Source, UnavailableError, variable
 
 _MAX_ENTRIES = 20000
 _MAX_DEPTH = 4
@@ -12,10 +12,10 @@ _MAX_DEPTH = 4
 
 def compute_cache(source: Source) -> ComputeCache:
     """Size and age of the cache at CUDA_CACHE_PATH, by default `~/.nv/ComputeCache`."""
-    if source.environment("CUDA_CACHE_DISABLE") == "1":
+    if variable(source, "CUDA_CACHE_DISABLE") == "1":
         return _unknown(unknown("switched off: CUDA_CACHE_DISABLE is 1"))
-    home = source.environment("HOME")
-    path = source.environment("CUDA_CACHE_PATH") or (f"{home}/.nv/ComputeCache" if home else None)
+    home = variable(source, "HOME")
+    path = variable(source, "CUDA_CACHE_PATH") or (f"{home}/.nv/ComputeCache" if home else None)
     if path is None:
         return _unknown(unknown("neither CUDA_CACHE_PATH nor HOME is set"))
     sizes: list[int] = []

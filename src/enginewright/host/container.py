@@ -7,7 +7,7 @@ import re
 
 from enginewright.host.fact import Fact, known, unknown
 from enginewright.host.model import Container, DeviceNode, Limits
-from enginewright.host.sources import Source, UnavailableError, read_text
+from enginewright.host.sources import Source, UnavailableError, read_text, variable
 
 _NODE = re.compile(r"nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset)|dxg", re.ASCII)
 _IN_CGROUP = (
@@ -44,13 +44,13 @@ def _exists(source: Source, path: str) -> bool:
 
 
 def _runtime(source: Source) -> tuple[Fact[str], str]:
-    if source.environment("KUBERNETES_SERVICE_HOST"):
+    if variable(source, "KUBERNETES_SERVICE_HOST"):
         return known("kubernetes"), "KUBERNETES_SERVICE_HOST is set"
     if _exists(source, "/run/.containerenv"):
         return known("podman"), "/run/.containerenv exists"
     if _exists(source, "/.dockerenv"):
         return known("docker"), "/.dockerenv exists"
-    named = source.environment("container")
+    named = variable(source, "container")
     if named and re.fullmatch(r"[\w.-]{1,40}", named):
         return known(named), "the environment variable `container`"
     try:
@@ -63,12 +63,12 @@ def _runtime(source: Source) -> tuple[Fact[str], str]:
     return known("none"), "no sign of a container"
 
 
-def device_nodes(source: Source) -> tuple[DeviceNode, ...]:
+def device_nodes(source: Source) -> Fact[tuple[DeviceNode, ...]]:
     """NVIDIA's device nodes (and WSL's `/dev/dxg`) with their permissions."""
     try:
         names = source.list_directory("/dev")
-    except UnavailableError:
-        return ()
+    except UnavailableError as error:
+        return unknown(f"/dev: {error}")
     nodes = []
     for name in names:
         if _NODE.fullmatch(name):
@@ -77,7 +77,7 @@ def device_nodes(source: Source) -> tuple[DeviceNode, ...]:
             except UnavailableError:
                 continue
             nodes.append(DeviceNode(f"/dev/{name}", f"{status.mode:04o}", status.kind))
-    return tuple(nodes)
+    return known(tuple(nodes))
 
 
 def _shared_memory(source: Source) -> Fact[int]:

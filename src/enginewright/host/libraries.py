@@ -8,7 +8,7 @@ import re
 from enginewright.host import ld_cache
 from enginewright.host.fact import Fact, known, unknown
 from enginewright.host.model import Library, Toolkit, WheelLibrary
-from enginewright.host.sources import Source, UnavailableError, read_text
+from enginewright.host.sources import Source, UnavailableError, read_text, variable
 
 NAMES = (
     "libcuda",
@@ -35,6 +35,8 @@ DEFAULT_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
     "/lib/aarch64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu/tegra",
+    "/usr/lib/aarch64-linux-gnu/nvidia",
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/lib64",
 )
@@ -45,7 +47,7 @@ _MAX_LINKS = 16
 
 def search_path(source: Source) -> tuple[str, ...]:
     """Folders of LD_LIBRARY_PATH, in order; an empty item would be the working folder: left out."""
-    value = source.environment("LD_LIBRARY_PATH") or ""
+    value = variable(source, "LD_LIBRARY_PATH") or ""
     return tuple(folder for folder in value.split(":") if folder.startswith("/"))[:256]
 
 
@@ -160,7 +162,7 @@ def toolkits(source: Source) -> tuple[Toolkit, ...]:
     """CUDA toolkits under `/usr/local` and CUDA_HOME; links to another one are left out."""
     names = _names(source, "/usr/local")
     folders = [f"/usr/local/{name}" for name in names if re.fullmatch(r"cuda(-[\d.]+)?", name)]
-    home = source.environment("CUDA_HOME")
+    home = variable(source, "CUDA_HOME")
     if home and home.startswith("/"):
         folders.append(posixpath.normpath(home))
     real = sorted({resolve(source, folder) for folder in folders})

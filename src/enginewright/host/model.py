@@ -9,14 +9,40 @@ from enginewright.host.fact import Fact
 
 @dataclass(frozen=True)
 class MigInstance:
+    """A part of a GPU; in MIG mode programs see these instead of the GPU."""
+
     uuid: str
-    memory_total: int
+    memory_total: Fact[int]
+    memory_free: Fact[int]
+
+
+@dataclass(frozen=True)
+class PciGpu:
+    """An NVIDIA display or compute controller on the PCI bus, with or without a driver."""
+
+    address: str
+    """`0000:41:00.0`."""
+    driver: Fact[str]
+    """The kernel's driver of it: `nvidia`, `nouveau`, `vfio-pci`."""
+
+
+@dataclass(frozen=True)
+class DriverGpu:
+    """A GPU that the kernel module lists under `/proc/driver/nvidia/gpus`."""
+
+    address: str
+    model: Fact[str]
+    minor: Fact[int]
+    """N of its node `/dev/nvidiaN`."""
 
 
 @dataclass(frozen=True)
 class Gpu:
     name: Fact[str]
     uuid: Fact[str]
+    pci_address: Fact[str]
+    minor: Fact[int]
+    """N of its node `/dev/nvidiaN`."""
     compute_capability: Fact[str]
     """`major.minor`."""
     memory_total: Fact[int]
@@ -24,6 +50,10 @@ class Gpu:
     ecc: Fact[bool]
     mig: Fact[bool]
     mig_instances: Fact[tuple[MigInstance, ...]]
+    persistence: Fact[bool]
+    """Whether the driver stays initialized while no program uses the GPU."""
+    compute_mode: Fact[str]
+    """`default`, `exclusive thread`, `prohibited` or `exclusive process`."""
     power_limit_milliwatts: Fact[int]
     pcie_generation: Fact[int]
     pcie_generation_max: Fact[int]
@@ -109,11 +139,43 @@ class Container:
     runtime: Fact[str]
     """`none`, `docker`, `podman`, `kubernetes`, `containerd`, `lxc` or another's own name."""
     evidence: str
-    device_nodes: tuple[DeviceNode, ...]
+    device_nodes: Fact[tuple[DeviceNode, ...]]
     shared_memory: Fact[int]
     """Size of `/dev/shm`."""
     wsl: Fact[bool]
     limits: Limits
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The system's memory; a GPU without its own shares it."""
+
+    total: Fact[int]
+    available: Fact[int]
+
+
+@dataclass(frozen=True)
+class Board:
+    """What says that the GPU is part of the processor and no PCI device."""
+
+    model: Fact[str]
+    """The device tree's name of the board."""
+    tegra_release: Fact[str]
+    """Release of Jetson Linux, `35.4.1`."""
+    nodes: tuple[str, ...]
+    """Device nodes of an integrated GPU: `/dev/nvmap`, `/dev/nvhost-gpu`, `/dev/nvgpu`."""
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """Variables that choose devices; unknown where one is not set."""
+
+    cuda_devices: Fact[str]
+    """CUDA_VISIBLE_DEVICES: what CUDA shows to programs."""
+    cuda_order: Fact[str]
+    """CUDA_DEVICE_ORDER: what an index there means."""
+    container_devices: Fact[str]
+    """NVIDIA_VISIBLE_DEVICES: what the container's runtime was asked for."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +191,15 @@ class ComputeCache:
 
 @dataclass(frozen=True)
 class Host:
-    pci_gpus: Fact[tuple[str, ...]]
-    """PCI addresses of NVIDIA display and compute controllers, driver or not."""
+    pci_gpus: Fact[tuple[PciGpu, ...]]
+    driver_gpus: Fact[tuple[DriverGpu, ...]]
     gpus: Fact[tuple[Gpu, ...]]
+    """The GPUs that NVML describes."""
+    nvml_count: Fact[int]
+    """How many GPUs NVML says there are."""
+    memory: Memory
+    board: Board
+    visibility: Visibility
     driver: Driver
     libraries: tuple[Library, ...]
     wheel_libraries: tuple[WheelLibrary, ...]

@@ -53,12 +53,16 @@ def _device(pynvml: Any, index: int) -> dict[str, Any]:
     questions: dict[str, Callable[[], Any]] = {
         "name": lambda: _string(pynvml.nvmlDeviceGetName(handle)),
         "uuid": lambda: _string(pynvml.nvmlDeviceGetUUID(handle)),
+        "pci_address": lambda: _string(pynvml.nvmlDeviceGetPciInfo(handle).busId),
+        "minor": lambda: int(pynvml.nvmlDeviceGetMinorNumber(handle)),
         "compute_capability": lambda: list(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
         "memory_total": lambda: int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
         "memory_free": lambda: int(pynvml.nvmlDeviceGetMemoryInfo(handle).free),
         "ecc": lambda: bool(pynvml.nvmlDeviceGetEccMode(handle)[0]),
         "mig": lambda: bool(pynvml.nvmlDeviceGetMigMode(handle)[0]),
         "mig_instances": lambda: _mig_instances(pynvml, handle),
+        "persistence": lambda: bool(pynvml.nvmlDeviceGetPersistenceMode(handle)),
+        "compute_mode": lambda: int(pynvml.nvmlDeviceGetComputeMode(handle)),
         "power_limit_milliwatts": lambda: int(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)),
         "pcie_generation": lambda: int(pynvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
         "pcie_generation_max": lambda: int(pynvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
@@ -77,13 +81,16 @@ def _mig_instances(pynvml: Any, handle: Any) -> list[dict[str, Any]]:
             instance = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
         except Exception:
             continue
-        instances.append(
-            {
-                "uuid": _string(pynvml.nvmlDeviceGetUUID(instance)),
-                "memory_total": int(pynvml.nvmlDeviceGetMemoryInfo(instance).total),
-            }
-        )
+        instances.append(_mig_instance(pynvml, instance))
     return instances
+
+
+def _mig_instance(pynvml: Any, instance: Any) -> dict[str, Any]:
+    return {
+        "uuid": _string(pynvml.nvmlDeviceGetUUID(instance)),
+        "memory_total": _ask(lambda: int(pynvml.nvmlDeviceGetMemoryInfo(instance).total)),
+        "memory_free": _ask(lambda: int(pynvml.nvmlDeviceGetMemoryInfo(instance).free)),
+    }
 
 
 def _ask(question: Callable[[], Any]) -> Any:

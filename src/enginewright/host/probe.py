@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from enginewright.host.board import board, memory
 from enginewright.host.compute_cache import compute_cache
 from enginewright.host.container import container
 from enginewright.host.fact import Fact, known, unknown
@@ -17,18 +18,17 @@ from enginewright.host.libraries import (
     user_space_driver,
     wheel_libraries,
 )
-from enginewright.host.model import Driver, Host, Library
+from enginewright.host.model import Driver, Host, Library, Visibility
+from enginewright.host.pci import driver_gpus, pci_gpus
 from enginewright.host.sources import Source, UnavailableError, read_text
 from enginewright.host.tensorrt import installed
 
 _KERNEL_MODULE = re.compile(
     r"NVRM version:.{0,120}?Kernel Module(?: for \S{1,20})?\s+(\d+\.\d+(?:\.\d+)?)", re.ASCII
 )
+NOT_SET = "not set"
+"""The reason of a variable's fact where the variable is not set."""
 _NETWORK_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "fuse.sshfs")
-_NVIDIA = "0x10de"
-_DISPLAY_CONTROLLER = "0x03"
-"""PCI class 3; data-center cards without a display output belong to it too."""
-_MAX_PCI_DEVICES = 1024
 
 
 def probe(source: Source) -> Host:
@@ -37,8 +37,17 @@ def probe(source: Source) -> Host:
     libraries = loaded_libraries(source)
     release = _os_release(source)
     return Host(
-        pci_gpus=_pci_gpus(source),
+        pci_gpus=pci_gpus(source),
+        driver_gpus=driver_gpus(source),
         gpus=gpus(snapshot),
+        nvml_count=fact_of(snapshot, "device_count", int),
+        memory=memory(source),
+        board=board(source),
+        visibility=Visibility(
+            cuda_devices=_variable(source, "CUDA_VISIBLE_DEVICES"),
+            cuda_order=_variable(source, "CUDA_DEVICE_ORDER"),
+            container_devices=_variable(source, "NVIDIA_VISIBLE_DEVICES"),
+        ),
         driver=_driver(source, snapshot, libraries),
         libraries=libraries,
         wheel_libraries=wheel_libraries(source),
@@ -52,6 +61,14 @@ def probe(source: Source) -> Host:
         kernel=_kernel(source),
         network_mounts=_network_mounts(source),
     )
+
+
+def _variable(source: Source, name: str) -> Fact[str]:
+    try:
+        value = source.environment(name)
+    except UnavailableError as error:
+        return unknown(f"{name}: {error}")
+    return unknown(NOT_SET) if value is None else known(value[:4096])
 
 
 def _driver(source: Source, snapshot: Mapping[str, Any], libraries: tuple[Library, ...]) -> Driver:
@@ -120,24 +137,6 @@ def _kernel(source: Source) -> Fact[str]:
         return known(read_text(source, "/proc/sys/kernel/osrelease").strip()[:200] or "?")
     except UnavailableError as error:
         return unknown(f"/proc/sys/kernel/osrelease: {error}")
-
-
-def _pci_gpus(source: Source) -> Fact[tuple[str, ...]]:
-    base = "/sys/bus/pci/devices"
-    try:
-        addresses = source.list_directory(base)
-    except UnavailableError as error:
-        return unknown(f"{base}: {error}")
-    found = []
-    for address in addresses[:_MAX_PCI_DEVICES]:
-        try:
-            vendor = read_text(source, f"{base}/{address}/vendor").strip()
-            kind = read_text(source, f"{base}/{address}/class").strip()
-        except UnavailableError:
-            continue
-        if vendor == _NVIDIA and kind.startswith(_DISPLAY_CONTROLLER):
-            found.append(address)
-    return known(tuple(found))
 
 
 def _network_mounts(source: Source) -> tuple[str, ...]:

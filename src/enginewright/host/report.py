@@ -11,9 +11,15 @@ def text(host: Host) -> str:
     for index, gpu in enumerate(host.gpus.value or ()):
         lines += _gpu_lines(index, gpu)
     driver = host.driver
-    pci = host.pci_gpus.map(lambda found: ", ".join(found) or "none")
-    lines.append(f"NVIDIA controllers on the PCI bus: {pci}")
+    pci = host.pci_gpus.map(
+        lambda found: ", ".join(f"{one.address} ({one.driver})" for one in found) or "none"
+    )
+    listed = host.driver_gpus.map(
+        lambda found: ", ".join(f"{one.address} {one.model}" for one in found) or "none"
+    )
     lines += [
+        f"NVIDIA controllers on the PCI bus: {pci}",
+        f"GPUs of the kernel module: {listed}",
         f"Driver: kernel module {driver.kernel_module}, user space {driver.user_space}",
         f"  NVML: {driver.nvml_error or driver.nvml}",
         f"  newest CUDA that the driver runs: {driver.cuda}",
@@ -30,14 +36,20 @@ def text(host: Host) -> str:
     lines.append("TensorRT:" + ("" if host.tensorrt else " none found"))
     lines += [f"  {item.product} {item.version}: {item.where}" for item in host.tensorrt]
     container, cache = host.container, host.compute_cache
+    nodes = container.device_nodes.map(
+        lambda found: ", ".join(f"{node.path} {node.mode}" for node in found) or "none"
+    )
     why = f" ({container.evidence})" if container.evidence else ""
     lines += [
         f"Container: {container.runtime}{why}",
         f"  limits: memory {container.limits.memory}, processors {container.limits.cpus}",
         f"  /dev/shm: {_mib(container.shared_memory)}",
         f"  WSL: {_yes(container.wsl)}",
-        "  device nodes: "
-        + (", ".join(f"{node.path} {node.mode}" for node in container.device_nodes) or "none"),
+        f"  device nodes: {nodes}",
+        f"Visible devices: CUDA_VISIBLE_DEVICES {host.visibility.cuda_devices}, "
+        f"NVIDIA_VISIBLE_DEVICES {host.visibility.container_devices}",
+        f"Memory: {_mib(host.memory.total)}, available {_mib(host.memory.available)}",
+        f"Board: {host.board.model}, Jetson Linux {host.board.tegra_release}",
         f"Compute cache: {cache.path}, {_mib(cache.size)}",
         f"  oldest file: {_days(cache.oldest_seconds)}",
         f"System: {host.distribution} {host.distribution_version}, kernel {host.kernel}",
@@ -61,7 +73,8 @@ def _gpu_lines(index: int, gpu: Gpu) -> list[str]:
         f"  {index}: {gpu.name}, {gpu.uuid}",
         f"     compute capability {gpu.compute_capability}, power limit {watts}",
         f"     memory {_mib(gpu.memory_total)}, free {_mib(gpu.memory_free)}, ECC {_yes(gpu.ecc)}",
-        f"     MIG {_yes(gpu.mig)}{mig}",
+        f"     MIG {_yes(gpu.mig)}{mig}, persistence {_yes(gpu.persistence)}, "
+        f"compute mode {gpu.compute_mode}",
         f"     PCIe generation {gpu.pcie_generation} of {gpu.pcie_generation_max}, "
         f"width {gpu.pcie_width} of {gpu.pcie_width_max}",
     ]

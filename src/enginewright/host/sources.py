@@ -75,6 +75,14 @@ def read_text(source: Source, path: str) -> str:
     return source.read(path).decode("utf-8", "replace")
 
 
+def variable(source: Source, name: str) -> str | None:
+    """An environment variable; None also where the source cannot say."""
+    try:
+        return source.environment(name)
+    except UnavailableError:
+        return None
+
+
 class LiveSource:
     """This machine. `root` is for tests; `nvml` and `now` are handed in, so nothing is ambient."""
 

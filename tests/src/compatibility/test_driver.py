@@ -48,9 +48,13 @@ def test_a_newer_minor_release_rests_on_its_major():
     assert str(minimum_driver("13.4").minimum) == "580.65.06"
 
 
-def test_nothing_is_guessed_about_an_unknown_major_or_an_old_gap():
+def test_a_gap_of_the_table_rests_on_its_major():
+    assert str(minimum_driver("12.7").minimum) == "525.60.13"
+
+
+def test_nothing_is_guessed_about_an_unknown_major_or_a_gap_without_the_rule():
     assert minimum_driver("14.0") is None
-    assert minimum_driver("12.7") is None
+    assert minimum_driver("10.3") is None
 
 
 def test_forward_compatibility_package_is_named_after_the_release():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from enginewright.errors import InputError
 from enginewright.host.bundle import MAX_UNPACKED, parse_bundle, read_bundle, write_bundle
-from enginewright.host.captured import Capture, CapturedSource
+from enginewright.host.captured import Capture, CapturedSource, RecordingSource
 from enginewright.host.probe import probe
 from enginewright.host.sources import FileStatus
 
@@ -68,7 +68,20 @@ def refusal(data: bytes) -> str:
 def test_a_bundle_gives_back_the_capture(tmp_path):
     write_bundle(CAPTURE, tmp_path / "b")
     assert read_bundle(tmp_path / "b") == CAPTURE
-    assert probe(CapturedSource(read_bundle(tmp_path / "b"))) == probe(CapturedSource(CAPTURE))
+
+
+def test_a_recorded_host_is_the_same_elsewhere(tmp_path):
+    recording = RecordingSource(CapturedSource(CAPTURE))
+    here = probe(recording)
+    write_bundle(recording.capture, tmp_path / "b")
+    assert probe(CapturedSource(read_bundle(tmp_path / "b"))) == here
+
+
+def test_what_an_older_version_never_asked_is_unknown_and_not_absent(tmp_path):
+    write_bundle(CAPTURE, tmp_path / "b")
+    host = probe(CapturedSource(read_bundle(tmp_path / "b")))
+    for fact in (host.memory.total, host.visibility.cuda_devices, host.pci_gpus):
+        assert "collect it anew with this version" in fact.unknown
 
 
 def test_equal_captures_give_equal_bytes(tmp_path):

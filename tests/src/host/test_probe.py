@@ -146,13 +146,13 @@ def test_toolkit_tensorrt_and_pci_of_an_h200():
     assert [(item.product, item.version.value) for item in host.tensorrt] == [
         ("tensorrt-rtx", "1.7.1.116")
     ]
-    assert host.pci_gpus.value == ("0000:00:06.0",)
+    assert [one.address for one in host.pci_gpus.value] == ["0000:00:06.0"]
 
 
 def test_container_of_an_h200():
     container = probe(CapturedSource(h200())).container
     assert (container.runtime.value, container.evidence) == ("docker", "/.dockerenv exists")
-    assert [(node.path, node.mode) for node in container.device_nodes] == [
+    assert [(node.path, node.mode) for node in container.device_nodes.value] == [
         ("/dev/nvidia-uvm", "0666"),
         ("/dev/nvidia0", "0666"),
         ("/dev/nvidiactl", "0666"),
