@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any, Iterable
 
@@ -17,6 +19,7 @@ from pants.core.goals.generate_lockfiles import (
 from pants.engine.fs import (
     CreateDigest,
     Digest,
+    DigestContents,
     DigestEntries,
     FileContent,
     FileEntry,
@@ -41,6 +44,8 @@ from pants_enginewright.environments.targets import (
 )
 from pants_enginewright.steps.hermetic_process import UV_CACHE, hermetic_process
 from pants_enginewright.steps.launch import launch_files
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -115,8 +120,8 @@ def plan_process(
         inputs=digest,
         caches=UV_CACHE,
         # Where the packages are looked for decides the lock: no other checkout may change it.
-        variables=index.variables,
-        output_files=("lock.txt",),
+        variables={**index.variables, "ENGINEWRIGHT_PYTHON": sys.executable},
+        output_files=("lock.txt", "notes.txt"),
         # What the index answers can change at any time.
         scope=ProcessCacheScope.PER_SESSION,
     )
@@ -127,13 +132,19 @@ async def generate_lock(request: GenerateToolEnvironmentLock) -> GenerateLockfil
     uv, index = await MultiGet(Get(Uv, UvRequest()), Get(PackageIndexSettings))
     requirements = "".join(f"{line}\n" for line in request.requirements)
     script, text = await MultiGet(
-        Get(Digest, CreateDigest, launch_files("lock.sh")),
+        Get(Digest, CreateDigest, launch_files("lock.sh", "origins.py")),
         Get(Digest, CreateDigest([FileContent("requirements.in", requirements.encode())])),
     )
     digest = await Get(Digest, MergeDigests([uv.digest, script, text]))
     result = await Get(ProcessResult, Process, plan_process(request, digest, index))
-    (entry,) = await Get(DigestEntries, Digest, result.output_digest)
-    assert isinstance(entry, FileEntry)
+    entries, contents = await MultiGet(
+        Get(DigestEntries, Digest, result.output_digest),
+        Get(DigestContents, Digest, result.output_digest),
+    )
+    (notes,) = (file.content.decode() for file in contents if file.path == "notes.txt")
+    for note in notes.splitlines():
+        logger.warning("%s: %s", request.resolve_name, note)
+    (entry,) = (e for e in entries if isinstance(e, FileEntry) and e.path == "lock.txt")
     lock = await Get(Digest, CreateDigest([FileEntry(request.lockfile_dest, entry.file_digest)]))
     return GenerateLockfileResult(lock, request.resolve_name, request.lockfile_dest)
 
