@@ -12,6 +12,7 @@ defect of ours, with its traceback.
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import sys
 import traceback
@@ -81,6 +82,14 @@ class ActionRequest:
                 Problem(f"input `{role}` must be one file", "request.json", "1", str(len(files)))
             )
         return files[0]
+
+    def paths(self, role: str) -> dict[str, Path]:
+        """The files of a role by their paths in the folder that holds them all."""
+        paths = [file.path for file in self.files(role)]
+        if not paths:
+            return {}
+        folder = os.path.commonpath([path.parent for path in paths]) or "."
+        return {path.relative_to(folder).as_posix(): path for path in paths}
 
 
 Result = Mapping[str, Any]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.engines.engine import PLAN, Engine
+from pants.engine.target import InvalidTargetException, Target
+from pants.util.frozendict import FrozenDict
+from pants_enginewright.engines.engine import PLAN, Candidate, Engine, limits_of
+from pants_enginewright.models.tasks import Task
 from pants_enginewright.steps.files import File, Files
+from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 from pants_enginewright.validation.validation import (
     plan_comparison,
     plan_measurement,
     plan_package_check,
+    raise_if_other_dataset,
 )
 
 HERE = Address("engines", target_name="x")
@@ -32,7 +38,7 @@ PACKAGE = Files(
 
 def test_the_check_of_a_package_gets_all_its_files_once() -> None:
     nothing: Any = None
-    engine = Engine(HERE, nothing, (), PACKAGE, nothing, (PLAN,), nothing, ())
+    engine = Engine(HERE, nothing, Candidate(()), PACKAGE, nothing, (PLAN,), nothing, ())
     planned = plan_package_check(HERE, engine)
     assert {item.role: [file.path for file in item.files] for item in planned.inputs} == {
         "plan": [PLAN],
@@ -52,11 +58,41 @@ def test_two_builds_are_compared_with_each_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("task", ["feature-extraction", "text-generation"])
-def test_a_measurement_has_padding_and_both_ends(task: str) -> None:
-    planned = plan_measurement(task)
-    assert planned["task"] == task
-    assert 1 in planned["batch_sizes"]
-    assert max(planned["batch_sizes"]) > 1
-    assert len(planned["sequence_lengths"]) > 1
-    assert max(planned["sequence_lengths"]) <= planned["max_sequence"]
+def engine_test(**fields: Any) -> Target:
+    return EngineTestTarget({"engine": ":x", **fields}, HERE)
+
+
+def engine(task: str, length: Any, **limits: int) -> Engine:
+    checkpoint = SimpleNamespace(summary=lambda: {"length": length})
+    model: Any = SimpleNamespace(task=task, checkpoint=checkpoint)
+    nothing: Any = None
+    candidate = Candidate((), FrozenDict(limits))
+    return Engine(HERE, model, candidate, PACKAGE, nothing, (PLAN,), nothing, ())
+
+
+def test_a_measurement_reaches_to_what_engine_and_model_allow() -> None:
+    made = engine("text-generation", {"tokens": 2048, "source": "x"}, batch=4, total_sequence=1024)
+    assert plan_measurement(engine_test(max_samples=7), made) == {
+        "task": "text-generation",
+        "limits": {"batch": 4, "total_sequence": 1024},
+        "positions": 2048,
+        "max_length": 4096,
+        "max_samples": 7,
+    }
+    assert plan_measurement(engine_test(), engine("text-generation", None))["positions"] is None
+
+
+def test_the_limits_are_the_greatest_of_all_profiles() -> None:
+    profiles = [
+        {"batch": [1, 1, 4], "sequence": [1, 8, 1024], "total_sequence": [1, 8, 1024]},
+        {"batch": [1, 1, 8], "sequence": [1, 1, 1], "past_sequence": [0, 1, 9]},
+    ]
+    assert dict(limits_of(profiles)) == {"batch": 8, "sequence": 1024, "total_sequence": 1024}
+
+
+def test_a_dataset_of_another_kind_is_refused() -> None:
+    task = Task("vision", "vision", "image_dataset", ("batch",), "images to labels")
+    dataset = TextDatasetTarget({"source": "a.txt"}, Address("d", target_name="t"))
+    with pytest.raises(InvalidTargetException) as caught:
+        raise_if_other_dataset(task, engine_test(), dataset)
+    assert "`text_dataset` target; expected a `image_dataset` target" in str(caught.value)

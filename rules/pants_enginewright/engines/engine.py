@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
+from pants.util.frozendict import FrozenDict
 
 from pants_enginewright import canonical_json
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
@@ -79,11 +80,22 @@ class EngineRequest(NamedTarget):
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """What a test measures on a host without a device."""
+
+    inputs: Tuple[ActionInput, ...]
+    """`package`, where the engine itself runs there; else `model` and `serving`, which compute
+    what the engine computes."""
+    limits: FrozenDict[str, int] = field(default_factory=FrozenDict)
+    """Greatest `batch`, `sequence` and `total_sequence` that the engine takes, where the inputs do
+    not say it."""
+
+
+@dataclass(frozen=True)
 class Engine:
     address: Address
     model: OnnxModel
-    measured: Tuple[ActionInput, ...]
-    """ONNX that computes what the engine computes, for ONNX Runtime."""
+    candidate: Candidate
     package: Files
     """Everything that belongs into dist/."""
     build: ActionRequest
@@ -207,7 +219,10 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
         Engine(
             address,
             model,
-            model.inputs,
+            Candidate(
+                (*model.inputs, ActionInput.of("serving", model.checkpoint.tokenizer)),
+                limits_of(thaw(target[ProfilesField].value)),
+            ),
             packaged.files,
             build,
             (PLAN,),
@@ -215,6 +230,16 @@ async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> Tensorrt
             (*model.steps, *steps),
         )
     )
+
+
+def limits_of(profiles: Iterable[Mapping[str, Any]]) -> FrozenDict[str, int]:
+    """The greatest size of each axis over all profiles."""
+    greatest: Dict[str, int] = {}
+    for profile in profiles:
+        for axis in ("batch", "sequence", "total_sequence"):
+            if axis in profile:
+                greatest[axis] = max(greatest.get(axis, 0), profile[axis][-1])
+    return FrozenDict(greatest)
 
 
 def plan_inputs(

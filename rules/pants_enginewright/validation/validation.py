@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import HydratedSources, HydrateSourcesRequest, Target
+from pants.engine.target import (
+    HydratedSources,
+    HydrateSourcesRequest,
+    InvalidTargetException,
+    SingleSourceField,
+    Target,
+)
+from pants.engine.unions import union
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.engines.engine import PLAN, Engine, EngineRequest
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
-from pants_enginewright.models.tasks import modules
+from pants_enginewright.models.tasks import TASKS, Task, modules
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
 from pants_enginewright.validation.targets import (
@@ -21,6 +29,8 @@ from pants_enginewright.validation.targets import (
     DatasetField,
     DatasetSourceField,
     EngineField,
+    MaxLengthField,
+    MaxSamplesField,
     ReferenceField,
     ReproducibleField,
 )
@@ -39,8 +49,16 @@ class EngineTestKind(Kind):
         return Steps.of(*own, environments=("validate",)) + Steps(modules("measure"))
 
 
+@union
 @dataclass(frozen=True)
-class TextDatasetKind(Kind):
+class DatasetKind(Kind, metaclass=ABCMeta):
+    """Subclass for a kind of target that tasks are measured with, and list `*X.rules()`."""
+
+    source: SingleSourceField
+
+
+@dataclass(frozen=True)
+class TextDatasetKind(DatasetKind):
     """A `text_dataset` target."""
 
     required_fields = (DatasetSourceField,)
@@ -138,8 +156,11 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
         Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
     )
     named = NamedTarget.by_field(target[DatasetField])
-    dataset = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(TextDatasetKind))
-    hydrated = await Get(HydratedSources, HydrateSourcesRequest(dataset.of(TextDatasetKind).source))
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(DatasetKind))
+    task = TASKS[engine.model.task]
+    raise_if_other_dataset(task, target, found.target)
+    source = found.of(DatasetKind).source
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
     listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
     text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
     measured = await Get(
@@ -150,13 +171,14 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             address=target.address,
             environment="validate",
             inputs=[
-                *engine.measured,
+                *engine.candidate.inputs,
                 ActionInput.of("config", reference.config, "reference"),
                 ActionInput.of("weights", reference.weights, "reference"),
                 ActionInput.of("tokenizer", reference.tokenizer, "reference"),
                 ActionInput.of("dataset", text),
             ],
-            parameters=plan_measurement(engine.model.task),
+            parameters=plan_measurement(target, engine),
+            modules=(task.module("measure"),),
         ),
     )
     measurements = await Get(
@@ -175,20 +197,25 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     return Accuracy(measured, judged)
 
 
-def plan_measurement(task: str) -> Dict[str, Any]:
-    """Several sequence lengths and batch sizes, so that padding and both ends are covered."""
-    if task == "feature-extraction":
-        return {
-            "task": task,
-            "max_sequence": 128,
-            "sequence_lengths": [16, 64],
-            "batch_sizes": [1, 4],
-        }
+def raise_if_other_dataset(task: Task, test: Target, dataset: Target) -> None:
+    """Raise unless the dataset is one that the engine's task is measured with."""
+    if dataset.alias != task.dataset:
+        raise InvalidTargetException(
+            f"field `{DatasetField.alias}` of {test.address} names {dataset.address}, which is a "
+            f"`{dataset.alias}` target; expected a `{task.dataset}` target for the task "
+            f"{task.name!r}"
+        )
+
+
+def plan_measurement(target: Target, engine: Engine) -> Dict[str, Any]:
+    """Parameters of `measure_accuracy`: how much is measured, and what the engine allows."""
+    length = engine.model.checkpoint.summary()["length"]
     return {
-        "task": task,
-        "max_sequence": 256,
-        "sequence_lengths": [17, 64, 256],
-        "batch_sizes": [1, 3],
+        "task": engine.model.task,
+        "limits": dict(engine.candidate.limits),
+        "positions": None if length is None else length["tokens"],
+        "max_length": target[MaxLengthField].value,
+        "max_samples": target[MaxSamplesField].value,
     }
 
 

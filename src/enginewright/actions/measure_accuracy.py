@@ -1,13 +1,17 @@
-"""Step: measure an ONNX model in ONNX Runtime against its PyTorch original, on held-out text.
+"""Step: measure an engine against its PyTorch original, on a dataset.
 
-Inputs: `model` (one `.onnx` file and its external data), `config`, `weights` (with their index),
-`tokenizer` (with tokenizer.json), `dataset` (one UTF-8 text). Parameters: see
-`validation.measurement_request`. Outputs: `measurements.json`, with numbers only.
+Inputs: the engine, as `package` (all files of a packaged engine, which is opened as `run` opens
+it), or as `model` (one `.onnx` file and its external data, which stand for an engine that needs a
+device) with `serving` (tokenizer and so on); of the reference `config`, `weights` (with their
+index) and `tokenizer`; `dataset`. Parameters: see `validation.measurement_request`. Outputs:
+`measurements.json`, with numbers only. Imports the measurement of the task's room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
@@ -15,54 +19,54 @@ import torch
 import transformers
 
 from enginewright import canonical_json
-from enginewright.onnx_model.files import find_model
+from enginewright.document import decode
 from enginewright.step import ActionRequest, Result, main
-from enginewright.validation import held_out_text, language_model, sentence_embedding
-from enginewright.validation.measurement_request import FEATURE_EXTRACTION, MeasurementRequest
-from enginewright.validation.onnx_model import PROVIDER, OnnxModel
-from enginewright.validation.reference_model import ReferenceModel
-from enginewright.validation.text_tokenizer import TextTokenizer
+from enginewright.tasks.registry import find_task
+from enginewright.validation.candidate import open_candidate
+from enginewright.validation.measurement import Measured, Measurement, ReferenceFiles
+from enginewright.validation.measurement_request import MeasurementRequest
+from enginewright.validation.reference_model import LIBRARY
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    wanted = MeasurementRequest.decode(request.parameters)
-    text = held_out_text.read(request.file("dataset").path)
-    tokenizer = TextTokenizer.load([file.path for file in request.files("tokenizer")])
-    model = OnnxModel.load(
-        find_model([file.path for file in request.files("model")]), wanted.threads
-    )
-    reference = ReferenceModel.load(
+    wanted = decode(MeasurementRequest, request.parameters, "parameters")
+    room: Measurement = find_task(wanted.task, "parameters, task").part("measure")
+    opened = open_candidate(request, wanted)
+    reference = ReferenceFiles(
         request.file("config").path,
         tuple(file.path for file in request.files("weights")),
-        wanted.task,
-        wanted.reference_dtype,
-        wanted.threads,
+        request.paths("tokenizer"),
     )
-    if wanted.task == FEATURE_EXTRACTION:
-        numbers = sentence_embedding.measure(
-            model,
-            reference,
-            text,
-            lambda line: tokenizer.encode_sentence(line, wanted.max_sequence),
-            wanted,
-        )
-    else:
-        tokens = tokenizer.encode_text(text)
-        numbers = language_model.measure(model, reference, tokens, wanted)
-    measurements = {
+    measured = room.measure(opened.candidate, reference, request.file("dataset").path, wanted)
+    measurements = describe(wanted, opened.description, measured)
+    canonical_json.write(outputs / "measurements.json", measurements)
+    return {"total": measurements["total"]}
+
+
+def describe(
+    wanted: MeasurementRequest, candidate: Mapping[str, str], measured: Measured
+) -> dict[str, Any]:
+    return {
         "task": wanted.task,
-        "reference": {"library": "PyTorch", "dtype": wanted.reference_dtype, "device": "cpu"},
-        "candidate": {"provider": PROVIDER, "arithmetic": model.arithmetic},
+        "reference": {
+            "library": LIBRARY,
+            "dtype": wanted.reference_dtype,
+            "device": "cpu",
+            "output": measured.reference,
+        },
+        "candidate": dict(candidate),
         "versions": {
             "numpy": np.__version__,
             "onnxruntime": onnxruntime.__version__,
             "torch": torch.__version__,
             "transformers": transformers.__version__,
         },
-        **numbers,
+        "runs": [item.to_json() for item in measured.runs],
+        "total": measured.total().to_json(),
+        "coverage": measured.coverage.to_json(),
+        "notes": list(measured.notes),
+        **measured.details,
     }
-    canonical_json.write(outputs / "measurements.json", measurements)
-    return {"total": measurements["total"]}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Run a packaged engine: `python -m enginewright.run DIR --prompt TEXT`, or `--lines FILE`.
+"""Run a packaged engine: `python -m enginewright.run DIR`, and the form of the engine's task.
 
-Text goes to standard output as it is generated, figures to standard error.
+Results go to standard output as they come, figures to standard error.
 """
 
 from __future__ import annotations
@@ -12,60 +12,44 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from enginewright.errors import InputError
-from enginewright.run.command import Command, run_command
-from enginewright.tasks.text_generation.sampling import SamplingSettings
+from enginewright.run.command import Command, rooms, run_command, runner_of
 
 
 def parser() -> argparse.ArgumentParser:
+    """One group of options for each room of tasks; what was not given is not in the result."""
     result = argparse.ArgumentParser(
         prog="python -m enginewright.run", description="Run a packaged engine."
     )
     result.add_argument("engine", type=Path, help="folder with engine.json")
-    source = result.add_mutually_exclusive_group(required=True)
-    source.add_argument("--prompt", help="generate text after this one")
-    source.add_argument(
-        "--lines",
-        type=Path,
-        metavar="FILE",
-        help="embed each line of a UTF-8 file; one JSON array a line comes out",
-    )
-    result.add_argument("--max-tokens", type=int, default=128, help="default 128")
-    result.add_argument(
-        "--temperature", type=float, default=0.0, help="0, the default, is the likeliest token"
-    )
-    result.add_argument("--top-k", type=int, default=0, help="0, the default, is all tokens")
-    result.add_argument("--top-p", type=float, default=1.0, help="default 1")
-    result.add_argument("--seed", type=int, default=0, help="same seed, same text; default 0")
-    result.add_argument(
-        "--stop", action="append", default=[], metavar="TEXT", help="end before this text"
-    )
     result.add_argument("--threads", type=int, default=0, help="0, the default, is all processors")
     result.add_argument(
         "--json", action="store_true", help="one JSON object at the end instead of a stream"
     )
+    for tasks in rooms().values():
+        runner = runner_of(tasks[0])
+        group = result.add_argument_group(runner.TITLE, "task " + ", ".join(t.name for t in tasks))
+        for argument in runner.ARGUMENTS:
+            group.add_argument(
+                argument.flag,
+                type=argument.kind,
+                action="append" if argument.is_repeated else "store",
+                default=argparse.SUPPRESS,
+                help=argument.help,
+            )
     return result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = parser().parse_args(arguments)
+    given = vars(parser().parse_args(arguments))
+    folder, threads, as_json = (given.pop(name) for name in ("engine", "threads", "json"))
     try:
-        command = Command(
-            folder=given.engine,
-            prompt=given.prompt,
-            lines=given.lines,
-            max_tokens=given.max_tokens,
-            sampling=SamplingSettings(given.temperature, given.top_k, given.top_p, given.seed),
-            stop=tuple(given.stop),
-            threads=given.threads,
-        )
-        stream = None if given.json else sys.stdout
-        report = run_command(command, stream)
+        report = run_command(Command(folder, given, threads), None if as_json else sys.stdout)
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    if given.json:
+    if as_json:
         print(json.dumps(report.document, ensure_ascii=False, sort_keys=True))
     print(report.figures, file=sys.stderr)
     return 0

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from enginewright.errors import InputError, Problem
+
 Array = npt.NDArray[Any]
+_ROWS = 64
+"""A vocabulary in float64 is a megabyte a row."""
 
 
 def cosine_similarity(first: Array, second: Array) -> Array:
@@ -48,6 +52,10 @@ class Comparison:
     cosine_sum: float = 0.0
     worst_cosine: float = math.inf
     max_absolute_error: float = 0.0
+    max_reference: float = 0.0
+    """Greatest magnitude of the reference: what an error is large or small beside."""
+    top1_rows: int = 0
+    """Rows, or sentences, whose first choice was compared."""
     top1_matches: int = 0
     nan_count: int = 0
     inf_count: int = 0
@@ -57,7 +65,22 @@ class Comparison:
     loss: float = 0.0
 
     def add(self, reference: Array, candidate: Array) -> None:
-        """Both [rows, width]."""
+        """Both [rows, width]; a few rows at a time, for they become float64."""
+        if reference.shape != candidate.shape:
+            raise InputError(
+                Problem(
+                    "the engine's output has another shape than its reference's",
+                    "rows, and numbers in each",
+                    str(list(reference.shape)),
+                    str(list(candidate.shape)),
+                    "check that the engine and `reference` are of one model",
+                )
+            )
+        for begin in range(0, len(reference), _ROWS):
+            part = slice(begin, begin + _ROWS)
+            self._add(reference[part], candidate[part])
+
+    def _add(self, reference: Array, candidate: Array) -> None:
         self.rows += len(reference)
         self.nan_count += int(np.isnan(candidate).sum())
         self.inf_count += int(np.isinf(candidate).sum())
@@ -72,33 +95,55 @@ class Comparison:
         self.worst_cosine = min(self.worst_cosine, float(cosine.min()))
         error = np.abs(reference.astype(np.float64) - candidate.astype(np.float64)).max()
         self.max_absolute_error = max(self.max_absolute_error, float(error))
-        self.top1_matches += int((reference.argmax(axis=-1) == candidate.argmax(axis=-1)).sum())
+        self.max_reference = max(self.max_reference, float(np.abs(reference).max()))
 
     def add_predictions(self, reference: Array, candidate: Array, targets: Array) -> None:
         """Logits [tokens, vocabulary] of both, and the token that really followed each."""
+        for begin in range(0, len(reference), _ROWS):
+            part = slice(begin, begin + _ROWS)
+            self._add_predictions(reference[part], candidate[part], targets[part])
+
+    def _add_predictions(self, reference: Array, candidate: Array, targets: Array) -> None:
         finite = np.isfinite(reference).all(axis=-1) & np.isfinite(candidate).all(axis=-1)
         if not finite.any():
             return
         targets = targets[finite]
+        matches = reference[finite].argmax(axis=-1) == candidate[finite].argmax(axis=-1)
+        self.top1_rows += len(matches)
+        self.top1_matches += int(matches.sum())
         self.predictions += len(targets)
         self.reference_loss += float(negative_log_likelihood(reference[finite], targets).sum())
         self.loss += float(negative_log_likelihood(candidate[finite], targets).sum())
+
+    def add_choices(self, reference: Array, candidate: Array) -> None:
+        """What both choose, as numbers [rows]: of a sentence, the one that is nearest."""
+        if reference.shape == candidate.shape:
+            self.top1_rows += len(reference)
+            self.top1_matches += int((reference == candidate).sum())
 
     def merge(self, other: Comparison, *, with_predictions: bool = True) -> None:
         """Add the rows of `other`; its predictions, which make the perplexity, only on request."""
         predictions = ("predictions", "reference_loss", "loss") if with_predictions else ()
         for name in (
-            "rows", "finite_rows", "cosine_sum", "top1_matches", "nan_count", "inf_count",
-            "reference_nonfinite_count", *predictions,
+            "rows", "finite_rows", "cosine_sum", "top1_matches", "top1_rows", "nan_count",
+            "inf_count", "reference_nonfinite_count", *predictions,
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.worst_cosine = min(self.worst_cosine, other.worst_cosine)
         self.max_absolute_error = max(self.max_absolute_error, other.max_absolute_error)
+        self.max_reference = max(self.max_reference, other.max_reference)
+
+    @property
+    def max_relative_error(self) -> float | None:
+        """Greatest error by the greatest magnitude of the reference; None where that is 0."""
+        if not self.finite_rows or not self.max_reference:
+            return None
+        return self.max_absolute_error / self.max_reference
 
     def worst_cosine_or_none(self) -> float | None:
         return self.worst_cosine if self.finite_rows else None
 
-    def to_json(self, *, top1: bool = True) -> dict[str, float | int | None]:
+    def to_json(self) -> dict[str, float | int | None]:
         """`None` where no row was finite; perplexity is exp(mean loss), only with predictions."""
         some = self.finite_rows > 0
         numbers: dict[str, float | int | None] = {
@@ -109,9 +154,10 @@ class Comparison:
             "mean_cosine_similarity": self.cosine_sum / self.finite_rows if some else None,
             "worst_cosine_similarity": self.worst_cosine_or_none(),
             "max_absolute_error": self.max_absolute_error if some else None,
+            "max_relative_error": self.max_relative_error,
         }
-        if top1:
-            numbers["top1_agreement"] = self.top1_matches / self.finite_rows if some else None
+        if self.top1_rows:
+            numbers["top1_agreement"] = self.top1_matches / self.top1_rows
         if self.predictions:
             reference = _perplexity(self.reference_loss / self.predictions)
             perplexity = _perplexity(self.loss / self.predictions)

@@ -19,11 +19,11 @@ def read(path: Path) -> str:
     return text
 
 
-def windows(tokens: Sequence[int], length: int, count: int) -> tuple[tuple[int, ...], ...]:
+def spread(tokens: Sequence[int], length: int, count: int) -> tuple[tuple[int, ...], ...]:
     """`count` windows of `length` tokens, spread evenly from the first to the last token.
 
-    They overlap only where the text is too short for windows apart. Raises `InputError` when it is
-    shorter than one window.
+    They overlap only where the text is too short for windows apart; each is there once. Raises
+    `InputError` when the text is shorter than one window.
     """
     if len(tokens) < length:
         raise InputError(
@@ -32,25 +32,23 @@ def windows(tokens: Sequence[int], length: int, count: int) -> tuple[tuple[int, 
                 "dataset",
                 f"at least {length} tokens",
                 f"{len(tokens)} tokens",
-                "give a longer text or smaller sequence lengths",
+                "give a longer text",
             )
         )
     last = len(tokens) - length
     starts = [last * i // (count - 1) if count > 1 else 0 for i in range(count)]
-    return tuple(tuple(tokens[start : start + length]) for start in starts)
+    return tuple(tuple(tokens[start : start + length]) for start in dict.fromkeys(starts))
 
 
-def sentences(text: str, count: int) -> tuple[str, ...]:
-    """The first `count` lines that are not blank; raises `InputError` when there are fewer."""
-    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
-    if len(lines) < count:
-        raise InputError(
-            Problem(
-                "held-out text has too few lines",
-                "dataset",
-                f"{count} sentences, one a line",
-                f"{len(lines)}",
-                "give more lines or ask for fewer sentences",
-            )
-        )
-    return lines[:count]
+def consecutive(tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], ...]:
+    """All tokens, in windows of `length` and one more: the first of the next.
+
+    So each token but the first is predicted once. The last window may be shorter.
+    """
+    starts = range(0, len(tokens) - 1, length)
+    return tuple(tuple(tokens[start : start + length + 1]) for start in starts)
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """Those that are not blank."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from enginewright.errors import Problem
 from enginewright.validation.judgement import Verdict
 
 _COLUMNS = (
+    ("number", "run"),
+    ("name", ""),
     ("sequence_length", "tokens"),
     ("batch_size", "batch"),
     ("padding", "padding"),
-    ("with_past", "past"),
     ("rows", "rows"),
     ("mean_cosine_similarity", "mean cosine"),
     ("worst_cosine_similarity", "worst cosine"),
     ("max_absolute_error", "max error"),
+    ("max_relative_error", "relative"),
     ("top1_agreement", "top-1"),
     ("reference_perplexity", "ref. ppl"),
     ("perplexity", "ppl"),
 )
 
 
-def render(measurements: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """Two tables: each bound with its number, and each run."""
+def render(
+    measurements: Mapping[str, Any],
+    verdicts: Sequence[Verdict],
+    contradictions: Sequence[Problem] = (),
+) -> str:
+    """What was measured and what was not; each bound with its number; each run."""
     bounds = [
         [
             "pass" if verdict.passed else "FAIL",
@@ -31,19 +38,24 @@ def render(measurements: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
             _cell(verdict.measured),
             verdict.relation,
             _cell(verdict.bound),
+            "default" if verdict.is_default else "",
+            verdict.where,
         ]
         for verdict in verdicts
     ]
-    runs = [*measurements["runs"], {"sequence_length": "total", **measurements["total"]}]
+    numbered = [{"number": n, **run} for n, run in enumerate(measurements["runs"], 1)]
+    runs = [*numbered, {"name": "total", **measurements["total"]}]
     shown = [(key, title) for key, title in _COLUMNS if any(key in run for run in runs)]
     rows = [[_cell(run.get(key, "")) for key, _ in shown] for run in runs]
     return "\n".join(
         [
-            f"task {measurements['task']}; candidate: {measurements['candidate']['provider']}, "
-            f"{measurements['candidate']['arithmetic']}; reference: "
-            f"{measurements['reference']['library']}, {measurements['reference']['dtype']}",
+            *_head(measurements),
             "",
-            _table(["", "number", "measured", "", "bound"], bounds),
+            _table(["", "number", "measured", "", "bound", "", "where"], bounds),
+            *(
+                f"FAIL  {problem.what}: {problem.actual}; {problem.where}"
+                for problem in contradictions
+            ),
             "",
             _table([title for _, title in shown], rows),
             "",
@@ -51,11 +63,26 @@ def render(measurements: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
     )
 
 
+def _head(measurements: Mapping[str, Any]) -> list[str]:
+    candidate, reference = measurements["candidate"], measurements["reference"]
+    coverage = measurements["coverage"]
+    greatest = coverage["greatest"] or "not known"
+    return [
+        f"task {measurements['task']}",
+        f"measured: {candidate['measured']}",
+        f"          {candidate['provider']}, {candidate['arithmetic']}",
+        f"reference: {reference['library']}, {reference['dtype']}; {reference['output']}",
+        f"dataset: {coverage['samples']} of {coverage['samples_there']} {coverage['sample']}",
+        f"rows of up to {coverage['longest']} tokens, the greatest is {greatest}; "
+        f"up to {coverage['largest_batch']} at once",
+        *(f"NOT MEASURED: {gap}" for gap in coverage["not_reached"]),
+        *(f"note: {note}" for note in measurements["notes"]),
+    ]
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     return f"{value:.8f}" if isinstance(value, float) else str(value)
 
 

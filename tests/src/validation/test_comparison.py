@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from enginewright.errors import InputError
 from enginewright.validation.comparison import (
     Comparison,
     cosine_similarity,
@@ -61,7 +62,7 @@ def test_numbers_of_two_rows() -> None:
         "mean_cosine_similarity": pytest.approx(0.98),
         "worst_cosine_similarity": pytest.approx(0.96),
         "max_absolute_error": 1.0,
-        "top1_agreement": 0.5,
+        "max_relative_error": 0.25,
     }
 
 
@@ -74,6 +75,32 @@ def test_perplexity_is_the_exponential_of_the_mean_loss() -> None:
     assert numbers["reference_perplexity"] == pytest.approx(4.0)
     assert numbers["perplexity"] == pytest.approx(2.0)
     assert numbers["perplexity_increase"] == pytest.approx(-0.5)
+
+
+def test_agreement_is_of_the_first_choices() -> None:
+    comparison = Comparison()
+    reference = np.array([[3.0, 4.0], [1.0, 0.0]])
+    comparison.add_predictions(reference, reference[:, ::-1] * [[1], [-1]], np.array([0, 0]))
+    assert comparison.to_json()["top1_agreement"] == 0.5
+    comparison.add_choices(np.array([4, 5]), np.array([4, 5]))
+    assert comparison.to_json()["top1_agreement"] == 0.75
+
+
+def test_outputs_of_another_shape_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        Comparison().add(np.zeros((2, 5)), np.zeros((2, 6)))
+    [problem] = caught.value.problems
+    assert (problem.expected, problem.actual) == ("[2, 5]", "[2, 6]")
+
+
+def test_many_rows_are_taken_in_parts() -> None:
+    rows = np.random.default_rng(1).normal(size=(150, 3))
+    whole, parts = Comparison(), Comparison()
+    whole.add(rows, rows + 1)
+    for row in rows:
+        parts.add(row[None], row[None] + 1)
+    assert whole.to_json() == pytest.approx(parts.to_json())
+    assert whole.rows == 150
 
 
 def test_rows_that_are_not_finite_are_counted_and_left_out() -> None:
@@ -96,7 +123,7 @@ def test_no_finite_row_gives_no_number() -> None:
     numbers = comparison.to_json()
     assert numbers["mean_cosine_similarity"] is None
     assert numbers["max_absolute_error"] is None
-    assert numbers["top1_agreement"] is None
+    assert "top1_agreement" not in numbers
 
 
 def test_merging_adds_sums_and_keeps_the_worst() -> None:

@@ -1,62 +1,32 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from enginewright.document import decode
 from enginewright.errors import InputError
+from enginewright.tasks.interface import Limits
 from enginewright.validation.measurement_request import MeasurementRequest
-
-GIVEN: dict[str, Any] = {
-    "task": "text-generation",
-    "max_sequence": 128,
-    "sequence_lengths": [16, 128],
-    "batch_sizes": [1, 4],
-}
 
 
 def test_defaults() -> None:
-    request = MeasurementRequest.decode(GIVEN)
-    assert request.sequence_lengths == (16, 128)
-    assert (request.windows, request.sentences, request.threads) == (8, 50, 1)
-    assert (request.reference_dtype, request.pooling, request.normalize) == (
-        "float32",
-        "mean",
-        True,
-    )
+    request = decode(MeasurementRequest, {"task": "text-generation"}, "parameters")
+    assert request.limits == Limits(None, None, None)
+    assert (request.max_samples, request.max_length, request.threads) == (None, 4096, 1)
+    assert request.reference_dtype == "float32"
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
+    given = {
+        "max_length": 0,
+        "max_samples": True,
+        "limits": {"batch": "many"},
+        "reference_dtype": "float16",
+        "tolerance": 1,
+    }
     with pytest.raises(InputError) as caught:
-        MeasurementRequest.decode(
-            {
-                "task": "text-generations",
-                "max_sequence": 0,
-                "sequence_lengths": [],
-                "batch_sizes": [0],
-                "windows": True,
-                "reference_dtype": "float16",
-                "pooling": "max",
-                "normalize": 1,
-                "tolerance": 1,
-            }
-        )
-    assert [problem.where for problem in caught.value.problems] == [
-        "tolerance",
-        "task",
-        "reference_dtype",
-        "pooling",
-        "max_sequence",
-        "windows",
-        "sequence_lengths",
-        "batch_sizes",
-        "normalize",
-    ]
-
-
-@pytest.mark.parametrize("length", [1, 129])
-def test_a_window_must_fit(length: int) -> None:
-    with pytest.raises(InputError) as caught:
-        MeasurementRequest.decode({**GIVEN, "sequence_lengths": [16, length]})
-    [problem] = caught.value.problems
-    assert (problem.expected, problem.actual) == ("2 to 128 tokens", str(length))
+        decode(MeasurementRequest, given, "parameters")
+    text = str(caught.value)
+    for place in ("unknown field `tolerance`", "limits.batch", "reference_dtype", "max_samples"):
+        assert place in text
+    assert "field `task` is missing" in text
+    assert "parameters, max_length\n  expected: an integer, at least 1\n  actual:   0" in text

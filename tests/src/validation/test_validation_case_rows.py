@@ -52,7 +52,7 @@ def test_row_23_the_table_is_what_onnx_itself_says() -> None:
 
 def test_row_20_one_logit_that_is_no_number_fails_without_any_threshold() -> None:
     total = {"nan_count": 1, "inf_count": 0, "reference_nonfinite_count": 0}
-    verdicts = judge({"total": total}, Thresholds())
+    verdicts = judge({"total": total, "runs": []}, Thresholds())
     assert [verdict.problem().what for verdict in verdicts if not verdict.passed] == [
         "`nan_count` missed its bound"
     ]

@@ -10,6 +10,7 @@ from pants.engine.target import Target
 from pants_enginewright import canonical_json
 from pants_enginewright.engines.engine import (
     BuildOnnxruntimeEngine,
+    Candidate,
     Engine,
     OnnxruntimeEngine,
     plan_inputs,
@@ -100,7 +101,6 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     )
     shipped = plan_files(built, model.checkpoint.tokenizer)
     names = tuple(built.parsed()["files"])
-    optimized = await Get(Files, ComposeFiles(tuple(shipped[name].at(name) for name in names)))
     build_result = await Get(
         Files, ComposeFiles, ComposeFiles.named(built.files.entries, "result.json")
     )
@@ -115,12 +115,12 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
         Files, ComposeFiles(tuple(f.at(name) for name, f in {**shipped, **own}.items()))
     )
     steps = (graph_check, weights_check, *estimate.steps, built, written)
-    measured = (ActionInput.of("model", optimized, "model"),)
+    candidate = Candidate((ActionInput.of("package", package, "package"),))
     return OnnxruntimeEngine(
         Engine(
             address,
             model,
-            measured,
+            candidate,
             package,
             build,
             names,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from enginewright.engines.package import EnginePackage
 from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.tasks.interface import Limits
 from enginewright.tasks.text_generation.decoder import Decoder
 from enginewright.tasks.text_generation.sampling import SamplingSettings, choose_token
 
@@ -25,7 +25,7 @@ class GenerationSettings:
             )
 
 
-def check_prompts(package: EnginePackage, prompts: Sequence[Sequence[int]]) -> None:
+def check_prompts(engine: Limits, prompts: Sequence[Sequence[int]]) -> None:
     """Raise `InputError` when the engine cannot read the prompts, with its limits."""
     problems = [
         Problem("a prompt has no tokens", f"prompt {number}", "at least one token", "0")
@@ -34,8 +34,8 @@ def check_prompts(package: EnginePackage, prompts: Sequence[Sequence[int]]) -> N
     ]
     longest = max(map(len, prompts), default=0)
     limits = (
-        ("prompts", len(prompts), package.max_batch),
-        ("tokens in the longest prompt", longest, package.max_total_sequence),
+        ("prompts", len(prompts), engine.batch),
+        ("tokens in the longest prompt", longest, engine.total_sequence),
     )
     problems += [
         Problem(f"more {what} than the engine takes", "", f"at most {limit}", str(actual))

@@ -18,6 +18,7 @@ from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
 from enginewright.products.onnxruntime.build import run as build_engine
 from enginewright.products.onnxruntime.describe import run as write_manifest
 from enginewright.step import ActionRequest, InputFile
+from enginewright.tasks.interface import interface_of
 from enginewright.tasks.text_generation.decoder import make_decoder
 from enginewright.tasks.text_generation.generation import GenerationSettings, generate
 
@@ -121,7 +122,7 @@ class WithoutEndOfText:
 
 
 def engine_tokens(package, backend, prompts, chunk=None):
-    decoder = WithoutEndOfText(make_decoder(package, backend, chunk=chunk))
+    decoder = WithoutEndOfText(make_decoder(interface_of(package), backend, chunk=chunk))
     steps = list(generate(decoder, prompts, GenerationSettings(max_tokens=TOKENS)))
     return [list(row) for row in zip(*steps, strict=True)]
 

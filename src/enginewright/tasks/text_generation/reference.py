@@ -1,0 +1,19 @@
+"""The language model of a checkpoint, as transformers computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from enginewright.tasks.text_generation.feed import Logits
+from enginewright.validation.reference_model import ReferenceModel
+
+
+def logits_of(reference: ReferenceModel, tokens: Sequence[int]) -> Logits:
+    """Of one row alone, without padding and without a cache: [tokens, vocabulary]."""
+    ids = torch.tensor([list(tokens)])
+    with torch.inference_mode():
+        output = reference.module(input_ids=ids, use_cache=False)
+    return np.asarray(output.logits[0].numpy())
