@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from enginewright.errors import InputError
 from enginewright.passes.bfloat16_emulation import uses_bfloat16
-from enginewright.validation.onnx_model import OnnxModel
+from enginewright.validation.graph_backend import GraphBackend
 
 MODEL = """
 <ir_version: 10, opset_import: ["" : 23]>
@@ -35,12 +35,12 @@ def save(path: Path, text: str, weight: float) -> Path:
 def test_each_result_is_rounded_to_bfloat16(tmp_path: Path) -> None:
     path = save(tmp_path / "model.onnx", MODEL, 256.0)
     assert uses_bfloat16(path)
-    model = OnnxModel.load(path, threads=1)
+    model = GraphBackend(path, threads=1)
     assert "emulated" in model.arithmetic
     ids = np.array([[1, 2, 3, 4]], np.int64)
     # 257 and 259 have no bfloat16: they become 256 and 260 (to even) before 256 is subtracted.
-    actual = model.run(ids, np.ones_like(ids))["logits"]
-    assert actual.tolist() == [[0.0, 2.0, 4.0, 4.0]]
+    outputs, _ = model.run({"input_ids": ids}, ["logits"])
+    assert outputs["logits"].tolist() == [[0.0, 2.0, 4.0, 4.0]]
 
 
 def test_weights_may_be_a_hard_link(tmp_path: Path) -> None:
@@ -54,8 +54,9 @@ def test_weights_may_be_a_hard_link(tmp_path: Path) -> None:
     )
     (tmp_path / "store").hardlink_to(tmp_path / "weights")
     ids = np.array([[1, 2, 3, 4]], np.int64)
-    model = OnnxModel.load(tmp_path / "model.onnx", threads=1)
-    assert model.run(ids, np.ones_like(ids))["logits"].tolist() == [[0.0, 2.0, 4.0, 4.0]]
+    model = GraphBackend(tmp_path / "model.onnx", threads=1)
+    outputs, _ = model.run({"input_ids": ids}, ["logits"])
+    assert outputs["logits"].tolist() == [[0.0, 2.0, 4.0, 4.0]]
 
 
 def test_other_graphs_are_run_as_they_are(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_other_graphs_are_run_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(model, str(path))
     assert not uses_bfloat16(path)
-    assert OnnxModel.load(path, threads=1).arithmetic == "as ONNX Runtime has it"
+    assert GraphBackend(path, threads=1).arithmetic == "as ONNX Runtime has it"
 
 
 def test_subgraphs_are_refused(tmp_path: Path) -> None:
@@ -81,5 +82,5 @@ def test_subgraphs_are_refused(tmp_path: Path) -> None:
     """
     path = save(tmp_path / "model.onnx", text, 2.0)
     with pytest.raises(InputError) as caught:
-        OnnxModel.load(path, threads=1)
+        GraphBackend(path, threads=1)
     assert "cannot be emulated" in caught.value.problems[0].what
