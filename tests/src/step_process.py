@@ -63,7 +63,7 @@ def start(folder: Path, *command: str, **variables: str) -> subprocess.Popen[str
 
 def finish(process: subprocess.Popen[str], folder: Path) -> Ran:
     try:
-        printed, errors = process.communicate(timeout=120)
+        printed, errors = process.communicate(timeout=600)
     finally:
         process.kill()
     return Ran(process.returncode, printed, errors, folder / "outputs")
