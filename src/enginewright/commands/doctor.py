@@ -10,8 +10,8 @@ from enginewright import canonical_json
 from enginewright.commands.command import EXIT_USAGE, Command, main
 from enginewright.commands.examined_host import add_bundle, examined_host
 from enginewright.doctor.engine_facts import read_engine
-from enginewright.doctor.finding import Diagnosis, diagnose
-from enginewright.doctor.messages import explain, read_log
+from enginewright.doctor.finding import Diagnosis
+from enginewright.doctor.log import examine_log
 from enginewright.doctor.report import text
 from enginewright.doctor.tensorrt_llm import engine_config_findings, is_tensorrt_llm_engine
 from enginewright.doctor.walk import examine, lost_inside
@@ -37,8 +37,6 @@ def run(options: argparse.Namespace) -> int:
     diagnosis = diagnosed(options)
     if options.json:
         sys.stdout.write(canonical_json.dumps(diagnosis.to_json()))
-    elif options.log and not diagnosis.findings:
-        print("No known error text in this log.")
     else:
         print(text(diagnosis))
     return diagnosis.exit_code
@@ -48,15 +46,16 @@ def diagnosed(options: argparse.Namespace) -> Diagnosis:
     host = examined_host(options.bundle)
     if options.engine and is_tensorrt_llm_engine(options.engine):
         config = canonical_json.read_object(options.engine / "config.json")
-        return diagnose(engine_config_findings(config, options.tensorrt_llm))
+        found = engine_config_findings(config, options.tensorrt_llm)
+        return examine(host).with_findings(found, checks=1)
     engine = read_engine(options.engine) if options.engine else None
     if options.log:
-        diagnosis = Diagnosis(tuple(explain(read_log(options.log), host)), None)
+        diagnosis = examine_log(options.log, host)
     else:
         diagnosis = examine(host, engine, options.engine, options.tensor_parallel)
     if options.outside:
         hidden = lost_inside(examined_host(options.outside), host)
-        diagnosis = diagnose([*diagnosis.findings, *hidden], diagnosis.summary)
+        diagnosis = diagnosis.with_findings(hidden, checks=1)
     return diagnosis
 
 

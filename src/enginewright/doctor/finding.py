@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -98,6 +98,11 @@ class Diagnosis:
             "skipped": [skipped.to_json() for skipped in self.skipped],
             "findings": [finding.to_json() for finding in self.findings],
         }
+
+    def with_findings(self, more: Iterable[Finding], checks: int) -> Diagnosis:
+        """The diagnosis with what `checks` further checks found."""
+        found = diagnose([*self.findings, *more], self.summary)
+        return replace(found, checks=self.checks + checks, skipped=self.skipped)
 
     @property
     def not_examined(self) -> tuple[Link, ...]:

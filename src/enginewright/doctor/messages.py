@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from enginewright.doctor.finding import Finding, Link, Severity
 from enginewright.doctor.fixes import command
+from enginewright.doctor.log_numbers import derive
 from enginewright.errors import InputError, Problem
 from enginewright.host.model import Host
 
@@ -31,14 +32,27 @@ class Message:
     why: str
     fix: str
     action: str
+    derived: Mapping[str, tuple[str, ...]]
+    """Names for the explanation that follow from the pattern's: see `log_numbers.derive`."""
+    source: str
+    """Where the text was seen: a public report, a vendor's document, or a program run here."""
     rows: tuple[int, ...]
     """Rows of docs/cases.md."""
 
 
+TEXTS = ("driver", "container", "cuda", "nccl", "tensorrt", "onnxruntime", "serving", "pants")
+"""Files of `log_texts`, by who writes the texts."""
+
+
 @cache
 def messages() -> tuple[Message, ...]:
-    """The texts of `messages.toml`, in its order."""
-    text = files("enginewright.doctor").joinpath("messages.toml").read_text(encoding="utf-8")
+    """All known texts, in the order of `TEXTS` and of the files."""
+    return tuple(message for name in TEXTS for message in _read(name))
+
+
+def _read(name: str) -> tuple[Message, ...]:
+    path = files("enginewright.doctor").joinpath("log_texts", f"{name}.toml")
+    text = path.read_text(encoding="utf-8")
     return tuple(
         Message(
             code=entry["code"],
@@ -49,6 +63,8 @@ def messages() -> tuple[Message, ...]:
             why=entry["why"],
             fix=entry["fix"],
             action=entry.get("action", ""),
+            derived={key: tuple(rule) for key, rule in entry.get("derived", {}).items()},
+            source=entry["source"],
             rows=tuple(entry["rows"]),
         )
         for entry in tomllib.loads(text)["message"]
@@ -65,7 +81,8 @@ def explain(lines: Iterable[str], host: Host | None = None) -> list[Finding]:
         for message in messages():
             match = message.pattern.search(line[:MAX_LINE])
             if match:
-                values = match.groupdict()
+                found_here = {name: text or "" for name, text in match.groupdict().items()}
+                values = derive(message.derived, found_here)
                 fix = message.fix.format(**values)
                 if message.action and host is not None:
                     fix += f": {command(message.action, host)}"
@@ -81,13 +98,24 @@ def explain(lines: Iterable[str], host: Host | None = None) -> list[Finding]:
     return list(found.values())
 
 
+def unread_bytes(path: Path) -> int:
+    """Bytes at the beginning of a log that `read_log` leaves out."""
+    try:
+        return max(0, path.stat().st_size - MAX_LOG)
+    except OSError:
+        return 0
+
+
 def read_log(path: Path) -> Iterable[str]:
     """Lines of a log file, each cut to `MAX_LINE` characters; raise `InputError` if unreadable.
 
-    A line of hundreds of MiB costs no more memory than one read.
+    A line of hundreds of MiB costs no more memory than one read. Of a log beyond `MAX_LOG` bytes
+    the end is read.
     """
     try:
         with path.open("rb") as stream:
+            if unread := unread_bytes(path):
+                stream.seek(unread)
             yield from _lines(stream.read, MAX_LOG)
     except OSError as error:
         raise InputError(

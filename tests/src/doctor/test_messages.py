@@ -284,6 +284,17 @@ def test_a_missing_log_is_an_input_error(tmp_path):
 
 def test_every_message_can_be_filled_from_its_own_pattern():
     for message in messages():
-        names = dict.fromkeys(message.pattern.groupindex, "1")
+        names = {*message.pattern.groupindex, *message.derived}
         for template in (message.seen, message.why, message.fix):
-            assert template.format(**names)
+            assert template.format(**dict.fromkeys(names, "1"))
+
+
+def test_every_message_says_where_its_text_was_seen():
+    for message in messages():
+        said = message.source
+        assert said.startswith("https://") or "run by this project" in said or "man 3" in said
+
+
+def test_at_least_40_fatal_texts_are_known():
+    fatal = {message.code for message in messages() if message.severity == Severity.ERROR}
+    assert len(fatal) >= 40
