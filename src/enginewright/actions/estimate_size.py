@@ -10,16 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
-from enginewright.checkpoint.config import read_config
-from enginewright.memory.size_estimate import SizeRequest, estimate
+from enginewright.memory.engine_memory import EngineMemoryRequest, engine_memory
 from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    size_request = SizeRequest.decode(request.parameters)
+    size_request = EngineMemoryRequest.decode(request.parameters)
     config = request.file("config")
     config.verify()
-    sizes = estimate(read_config(config.path), size_request)
+    document = canonical_json.read_object(config.path)
+    sizes = engine_memory(document, str(config.path), size_request).to_json()
     canonical_json.write(outputs / "size_estimate.json", sizes)
     return sizes
 

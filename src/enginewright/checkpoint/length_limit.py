@@ -28,8 +28,11 @@ class LengthLimit:
     source: str
 
 
-def length_limit(config: Mapping[str, Any]) -> LengthLimit | None:
-    """None where no field says so."""
+def length_limit(config: Mapping[str, Any], *, has_factor: bool = False) -> LengthLimit | None:
+    """None where no field says so.
+
+    With `has_factor` the model type's `max_position_embeddings` includes the factor of its scaling.
+    """
     found = {
         name: config[name]
         for name in LENGTH_FIELDS
@@ -38,7 +41,8 @@ def length_limit(config: Mapping[str, Any]) -> LengthLimit | None:
     if not found:
         return None
     name = min(found, key=lambda field: found[field])
-    return _scaled(config, LengthLimit(found[name], name))
+    limit = LengthLimit(found[name], name)
+    return limit if has_factor else _scaled(config, limit)
 
 
 def _scaled(config: Mapping[str, Any], limit: LengthLimit) -> LengthLimit:

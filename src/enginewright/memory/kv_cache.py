@@ -1,72 +1,99 @@
-"""The KV cache: bytes a token, and how many tokens fit.
+"""The KV cache: bytes a token, and how many tokens fit. The one formula, for engines and servers.
 
-Formula: two tensors (K and V) of `kv_heads * head_dim` elements for each layer and token; a
-multi-head latent attention caches one vector of `kv_lora_rank + qk_rope_head_dim` elements instead.
-With tensor parallelism each GPU holds its share of the KV heads, at least one; the latent vector is
-the same on each.
+A layer of attention keeps a key and a value for each of its KV heads and tokens, a latent attention
+one vector of `kv_lora_rank + qk_rope_head_dim` elements. Linear and state-space layers keep a state
+of fixed size for each sequence.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from enginewright.memory.dtype import DTYPE_BYTES
 from enginewright.memory.model_shape import ModelShape
 
 BLOCK = 16
 """Tokens of one cache block in vLLM on NVIDIA GPUs."""
-DTYPE_BYTES = {
-    "float32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "fp8": 1,
-    "fp8_e4m3": 1,
-    "fp8_e5m2": 1,
-    "int8": 1,
-}
-
-
-def layer_token_bytes(shape: ModelShape, kv_dtype: str, tensor_parallel: int) -> int:
-    """Bytes that one token takes in one layer, on one GPU."""
-    size = DTYPE_BYTES[kv_dtype]
-    if shape.latent_width:
-        return shape.latent_width * size
-    return 2 * max(shape.kv_heads // tensor_parallel, 1) * shape.head_dim * size
 
 
 def token_bytes(shape: ModelShape, kv_dtype: str, tensor_parallel: int = 1) -> int:
-    """Bytes that one token takes in all layers, on one GPU."""
-    return shape.layers * layer_token_bytes(shape, kv_dtype, tensor_parallel)
+    """Bytes that one token takes in all layers, on one GPU, while it is in every window."""
+    elements = sum(layer.token_elements(tensor_parallel) for layer in shape.layers)
+    return elements * DTYPE_BYTES[kv_dtype]
 
 
-def sequence_bytes(shape: ModelShape, length: int, kv_dtype: str, tensor_parallel: int = 1) -> int:
-    """Bytes of a sequence of `length` tokens on one GPU, in whole blocks.
+def growing_bytes(shape: ModelShape, kv_dtype: str, tensor_parallel: int = 1) -> int:
+    """Bytes that a token adds once the sequence is longer than every window."""
+    layers = (layer for layer in shape.layers if not layer.window)
+    return sum(layer.token_elements(tensor_parallel) for layer in layers) * DTYPE_BYTES[kv_dtype]
 
-    Sliding layers keep their window only; a runtime without that saving keeps everything.
+
+@dataclass(frozen=True)
+class CacheRequest:
+    """How a server keeps its cache, on one GPU."""
+
+    kv_dtype: str
+    dtype: str
+    """Of the computation: states of fixed size follow it."""
+    tensor_parallel: int = 1
+    step_tokens: int = 1
+    """Tokens of a sequence that one step computes at most; a window keeps them beside its own."""
+
+
+def sequence_bytes(shape: ModelShape, length: int, request: CacheRequest) -> int:
+    """Bytes of a sequence of `length` tokens on one GPU, in whole blocks, with its fixed state.
+
+    Sliding layers keep their window less one, and the tokens of a step, in one block more, as vLLM
+    does (`SlidingWindowSpec.max_memory_usage_bytes`); a runtime without that keeps everything.
     """
-    one = layer_token_bytes(shape, kv_dtype, tensor_parallel)
-    whole = _blocks(length) * BLOCK
-    window = min(whole, _blocks(shape.sliding_window) * BLOCK)
-    return one * ((shape.layers - shape.sliding_layers) * whole + shape.sliding_layers * window)
+    size = DTYPE_BYTES[request.kv_dtype]
+    total = state_bytes(shape, request)
+    for layer in shape.caching_layers:
+        kept = _blocks(length)
+        if layer.window:
+            kept = min(kept, _blocks(layer.window - 1 + request.step_tokens) + 1)
+        total += kept * BLOCK * layer.token_elements(request.tensor_parallel) * size
+    return total
+
+
+def state_bytes(shape: ModelShape, request: CacheRequest) -> int:
+    """Bytes that a sequence of any length keeps on one GPU."""
+    return sum(
+        layer.state_bytes(request.dtype, request.tensor_parallel) for layer in shape.layers
+    )
 
 
 def _blocks(tokens: int) -> int:
     return -(-tokens // BLOCK)
 
 
-def fitting_length(
-    shape: ModelShape, available: int, kv_dtype: str, tensor_parallel: int = 1
-) -> int:
-    """The longest sequence, in whole blocks, whose cache fits in `available` bytes; 0 for none."""
-    one = layer_token_bytes(shape, kv_dtype, tensor_parallel)
-    full = shape.layers - shape.sliding_layers
-    everywhere = available // (one * shape.layers * BLOCK) * BLOCK
-    window = _blocks(shape.sliding_window) * BLOCK
-    if not shape.sliding_layers or everywhere < window:
-        return max(everywhere, 0)
-    if not full:
-        return shape.length.tokens
-    left = available - one * shape.sliding_layers * window
-    return max(left // (one * full * BLOCK) * BLOCK, window)
+def fitting_length(shape: ModelShape, available: int, request: CacheRequest) -> int:
+    """The longest sequence, in whole blocks, whose cache fits in `available` bytes; 0 for none.
+
+    Never more than what the config allows, rounded up to a block.
+    """
+    low, high = 0, _blocks(shape.length.tokens)
+    if sequence_bytes(shape, BLOCK, request) > available:
+        return 0
+    grows = growing_bytes(shape, request.kv_dtype, request.tensor_parallel)
+    if grows:
+        high = max(high, available // (grows * BLOCK))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sequence_bytes(shape, middle * BLOCK, request) <= available:
+            low = middle
+        else:
+            high = middle - 1
+    return low * BLOCK
 
 
-def cache_tokens(shape: ModelShape, available: int, kv_dtype: str, tensor_parallel: int = 1) -> int:
-    """Tokens of all sequences together, in whole blocks, when no layer saves by its window."""
-    return max(available // (token_bytes(shape, kv_dtype, tensor_parallel) * BLOCK) * BLOCK, 0)
+def cache_tokens(shape: ModelShape, available: int, request: CacheRequest) -> int:
+    """Tokens of one sequence, or of several without a fixed state, when no window saves anything.
+
+    In whole blocks. The fixed state of one sequence is taken off.
+    """
+    one = token_bytes(shape, request.kv_dtype, request.tensor_parallel)
+    left = available - state_bytes(shape, request)
+    if not one or left <= 0:
+        return 0
+    return left // (one * BLOCK) * BLOCK

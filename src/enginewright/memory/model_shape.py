@@ -1,43 +1,60 @@
-"""The numbers of `config.json` that decide memory, for any decoder that follows the usual names.
+"""The shape of a decoder: what of its `config.json` decides memory, layer by layer.
 
-Unlike `enginewright.checkpoint.config` this knows no architecture by name: serving runtimes run far
-more of them than can be exported here.
+Unlike `enginewright.checkpoint.config` this reads any decoder: serving runtimes run far more of them
+than can be exported here. What a family says in its own way is data in `families.toml`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.checkpoint.length_limit import LENGTH_FIELDS, LengthLimit, length_limit
+from enginewright.checkpoint.length_limit import LENGTH_FIELDS, MAX_TOKENS, LengthLimit, length_limit
 from enginewright.errors import Problem, raise_if_any
-
-MAX_COUNT = 1 << 30
+from enginewright.memory.config_reader import ConfigReader
+from enginewright.memory.families import family, rules, text_type
+from enginewright.memory.layer import Layer, LayerKind
+from enginewright.memory.layers import model_layers
+from enginewright.memory.unread_fields import unread_fields
 
 
 @dataclass(frozen=True)
 class ModelShape:
-    """Counts of elements; one attention layer caches `cache_width` elements a token and rank."""
+    """Counts of elements."""
 
     architecture: str
+    model_type: str
     hidden_size: int
     intermediate_size: int
-    """Width of one feed-forward, for mixtures of experts all active experts together."""
-    layers: int
-    sliding_layers: int
-    """Layers of these that look back `sliding_window` tokens only."""
-    sliding_window: int
+    """Of the widest layer; for mixtures of experts all active experts together."""
+    layers: tuple[Layer, ...]
     heads: int
-    kv_heads: int
-    head_dim: int
-    latent_width: int
-    """Elements a token of a multi-head latent attention cache; 0 for ordinary attention."""
+    """Attention heads; where layers differ, the greatest number that divides all of them."""
     vocab_size: int
     dtype: str
     length: LengthLimit
+    speculative_layers: int
+    """Layers after the model's own, which a server loads only to draft tokens with them."""
+    doubts: tuple[str, ...] = ()
+    """Why bytes are an upper bound; empty where every layer was understood."""
+    notes: tuple[str, ...] = ()
+    """What stood in for fields that the config leaves out."""
+
+    @property
+    def exact(self) -> bool:
+        return not self.doubts
+
+    def count(self, *kinds: LayerKind) -> int:
+        return sum(layer.kind in kinds for layer in self.layers)
+
+    @property
+    def caching_layers(self) -> tuple[Layer, ...]:
+        """Those that grow by each token, as long as no window ends that."""
+        return tuple(layer for layer in self.layers if layer.token_elements())
 
 
 def read_model_shape(path: Path) -> ModelShape:
@@ -46,54 +63,31 @@ def read_model_shape(path: Path) -> ModelShape:
 
 
 def model_shape(document: Mapping[str, Any], where: str) -> ModelShape:
-    """The shape in a config; multimodal configs keep the decoder under `text_config`."""
-    config = document.get("text_config")
-    config = config if isinstance(config, Mapping) else document
+    """The shape of the decoder in a config, multimodal ones too.
+
+    Raises `InputError` with every field that is missing or wrong, and for what is no decoder.
+    """
     problems: list[Problem] = []
-
-    def count(*names: str, default: int | None = None) -> int:
-        for name in names:
-            value = config.get(name)
-            if value is None:
-                continue
-            if type(value) is int and 0 < value <= MAX_COUNT:
-                return value
-            problems.append(
-                Problem("not a count", f"{where}, {name}", f"1 to {MAX_COUNT}", repr(value)[:80])
-            )
-            return 1
-        if default is None:
-            problems.append(Problem(f"field `{names[0]}` is missing", where, "a positive integer"))
-        return default or 1
-
-    heads = count("num_attention_heads", "n_head", "num_heads")
-    hidden = count("hidden_size", "n_embd", "d_model")
-    layers = count("num_hidden_layers", "n_layer", "num_layers")
-    latent = count("kv_lora_rank", default=0) if config.get("kv_lora_rank") else 0
+    architecture = _architecture(document, where, problems)
+    config, model_type = _decoder(document)
+    reader = ConfigReader(_with_parts(config), where, family(model_type), problems)
+    _refuse_encoders(document, config, reader)
+    layers = model_layers(reader)
+    hidden = reader.count("hidden_size")
     shape = ModelShape(
-        architecture=_architecture(document, where, problems),
+        architecture=architecture,
+        model_type=model_type,
         hidden_size=hidden,
-        intermediate_size=_intermediate(config, count, hidden),
+        intermediate_size=_intermediate(reader, len(layers), hidden),
         layers=layers,
-        sliding_layers=_sliding_layers(config, layers),
-        sliding_window=count("sliding_window", default=1),
-        heads=heads,
-        kv_heads=count("num_key_value_heads", "num_kv_heads", default=heads),
-        head_dim=count("head_dim", default=max(hidden // heads, 1)),
-        latent_width=latent + count("qk_rope_head_dim", default=64) if latent else 0,
-        vocab_size=count("vocab_size"),
+        heads=_shared_heads(reader, layers),
+        vocab_size=reader.count("vocab_size"),
         dtype=_dtype(config, document),
-        length=_length_limit(config, where, problems),
+        length=_length_limit(reader, layers),
+        speculative_layers=_speculative(reader),
+        doubts=(*dict.fromkeys([*reader.doubts, *unread_fields(reader, config)]),),
+        notes=_notes(reader),
     )
-    if shape.kv_heads > shape.heads or shape.heads % shape.kv_heads:
-        problems.append(
-            Problem(
-                "the attention heads are not a multiple of the KV heads",
-                f"{where}, num_key_value_heads",
-                f"a divisor of {heads}",
-                str(shape.kv_heads),
-            )
-        )
     raise_if_any(problems)
     return shape
 
@@ -117,6 +111,61 @@ def _architecture(document: Mapping[str, Any], where: str, problems: list[Proble
     return "" if "architectures" in missing else str(document["architectures"][0])[:100]
 
 
+def _decoder(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The decoder's own fields, and its model type."""
+    outer = str(document.get("model_type", ""))
+    config = document
+    for name in rules()["nested"]["decoders"]:
+        inner = config.get(name)
+        if isinstance(inner, Mapping):
+            config = inner
+    if config is document:
+        return config, outer
+    return config, str(config.get("model_type") or text_type(outer))
+
+
+def _with_parts(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the fields that some families keep in an object of their own."""
+    found = {
+        name: part[name]
+        for holder, names in rules()["nested"]["parts"].items()
+        if isinstance(part := config.get(holder), Mapping)
+        for name in names
+        if name in part
+    }
+    return {**found, **config}
+
+
+def _refuse_encoders(
+    document: Mapping[str, Any], config: Mapping[str, Any], reader: ConfigReader
+) -> None:
+    kinds = rules()["refused"]
+    model_type = reader.family.model_type
+    encoder_decoder = config.get("is_encoder_decoder") is True or (
+        document.get("is_encoder_decoder") is True or model_type in kinds["encoder_decoders"]
+    )
+    if encoder_decoder or model_type in kinds["encoders"]:
+        reader.problems.append(
+            Problem(
+                "an encoder-decoder keeps two caches, which are not computed here"
+                if encoder_decoder
+                else "an encoder generates no tokens and keeps no cache",
+                f"{reader.where}, model_type",
+                "a decoder",
+                model_type,
+            )
+        )
+    elif model_type in kinds["others"]:
+        reader.problems.append(
+            Problem(
+                "what this model keeps of its tokens is not known here",
+                f"{reader.where}, model_type",
+                "a model of attention, linear attention or state-space layers",
+                f"{model_type}: {kinds['others'][model_type]}",
+            )
+        )
+
+
 def _dtype(config: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     for source in (config, document):
         for name in ("dtype", "torch_dtype"):
@@ -126,37 +175,60 @@ def _dtype(config: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     return "float16"
 
 
-def _intermediate(config: Mapping[str, Any], count: Any, hidden: int) -> int:
-    experts = config.get("num_experts_per_tok") or config.get("num_experts_per_token")
-    width: int = count("intermediate_size", "n_inner", "ffn_hidden_size", default=4 * hidden)
+def _intermediate(reader: ConfigReader, layers: int, hidden: int) -> int:
+    width = max(reader.counts("intermediate_size", layers, 4 * hidden))
+    experts = reader.value("experts")
     if type(experts) is int and 0 < experts <= 1024:
-        one: int = count("moe_intermediate_size", default=width)
-        return one * experts
+        return experts * max(reader.counts("moe_intermediate_size", layers, width))
     return width
 
 
-def _sliding_layers(config: Mapping[str, Any], layers: int) -> int:
-    if not isinstance(config.get("sliding_window"), int):
-        return 0
-    kinds = config.get("layer_types")
-    if isinstance(kinds, list) and len(kinds) == layers:
-        return sum(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
-    if config.get("model_type") == "mistral":
-        return layers
-    if config.get("use_sliding_window") is True:
-        first = config.get("max_window_layers")
-        return max(layers - first, 0) if type(first) is int and first >= 0 else layers
-    return 0
+def _speculative(reader: ConfigReader) -> int:
+    value = reader.value("speculative_layers")
+    return value if type(value) is int and value > 0 else 0
 
 
-def _length_limit(config: Mapping[str, Any], where: str, problems: list[Problem]) -> LengthLimit:
-    limit = length_limit(config)
+def _shared_heads(reader: ConfigReader, layers: tuple[Layer, ...]) -> int:
+    """Of the attention layers; of the state where there are none."""
+    if any(layer.token_elements() for layer in layers):
+        return math.gcd(*reader.counts("num_attention_heads", len(layers)))
+    return math.gcd(*(part.parts for layer in layers for part in layer.state)) or 1
+
+
+def _length_limit(reader: ConfigReader, layers: tuple[Layer, ...]) -> LengthLimit:
+    family_ = reader.family
+    left_out = {
+        name: family_.defaults[name]
+        for name in LENGTH_FIELDS
+        if name in family_.defaults and not any(other in reader.config for other in LENGTH_FIELDS)
+    }
+    limit = length_limit({**left_out, **reader.config}, has_factor=family_.length_has_factor)
+    if limit is None and not any(layer.token_elements() for layer in layers):
+        return LengthLimit(MAX_TOKENS, "no field: its state does not grow")
     if limit is None:
-        problems.append(
-            Problem("no field limits the context", where, "one of " + ", ".join(LENGTH_FIELDS))
+        reader.problems.append(
+            Problem(
+                "no field limits the context",
+                reader.where,
+                "one of " + ", ".join(LENGTH_FIELDS),
+                fix="add the one that the model's own documentation gives to config.json",
+            )
         )
         return LengthLimit(1, "")
+    reader.defaults.update(left_out)
     return limit
+
+
+def _notes(reader: ConfigReader) -> tuple[str, ...]:
+    shown = {
+        name: value
+        for name, value in reader.defaults.items()
+        if type(value) is int and type(value) is not bool
+    }
+    if not shown:
+        return ()
+    values = ", ".join(f"`{name}` {value}" for name, value in sorted(shown.items()))
+    return (f"not in config.json, so the default of transformers 5.24.0: {values}",)
 
 
 def length_problem(shape: ModelShape, requested: int) -> Problem | None:

@@ -20,7 +20,12 @@ def valid_sizes(shape: ModelShape) -> tuple[int, ...]:
 def _valid(shape: ModelShape, size: int) -> bool:
     if shape.heads % size:
         return False
-    return bool(shape.latent_width) or not (shape.kv_heads % size and size % shape.kv_heads)
+    return not any(heads % size and size % heads for heads in _kv_heads(shape))
+
+
+def _kv_heads(shape: ModelShape) -> tuple[int, ...]:
+    """The different numbers of KV heads that layers have."""
+    return tuple(sorted({layer.kv_heads for layer in shape.layers if layer.kv_heads}))
 
 
 def size_problem(shape: ModelShape, size: int) -> Problem | None:
@@ -30,7 +35,8 @@ def size_problem(shape: ModelShape, size: int) -> Problem | None:
     if shape.heads % size:
         why = f"{shape.heads} attention heads cannot be shared by {size} GPUs"
     else:
-        why = f"{shape.kv_heads} KV heads cannot be shared by, or repeated on, {size} GPUs"
+        heads = " or ".join(str(number) for number in _kv_heads(shape))
+        why = f"{heads} KV heads cannot be shared by, or repeated on, {size} GPUs"
     return Problem(
         why,
         "tensor-parallel size",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enginewright.checkpoint.config import Config, DecoderConfig, EncoderConfig
-from enginewright.memory.weight_sizes import DTYPE_BYTES, kv_bytes_per_token
+from enginewright.checkpoint.config import EncoderConfig
+from enginewright.memory.dtype import DTYPE_BYTES
+from enginewright.memory.kv_cache import token_bytes
+from enginewright.memory.model_shape import ModelShape
 
 FLOAT32_BYTES = 4
 INT64_BYTES = 8
@@ -42,31 +44,36 @@ class ProfileMemory:
     input_output_bytes: int
     """Token ids, mask, positions and the result, without the KV cache."""
 
+    @property
+    def bytes(self) -> int:
+        return self.kv_cache_bytes + self.activation_bytes + self.input_output_bytes
+
 
 def decoder_memory(
-    config: DecoderConfig, dtype: str, shape: ProfileShape, *, with_past: bool, last_logits: bool
+    model: ModelShape, dtype: str, shape: ProfileShape, *, with_past: bool, last_logits: bool
 ) -> ProfileMemory:
-    """Bytes for a decoder whose weights and activations are `dtype`, a key of `DTYPE_BYTES`."""
+    """Bytes for a decoder whose weights and activations are `dtype`, of `COMPUTED_DTYPES`."""
     element, tokens = DTYPE_BYTES[dtype], shape.tokens
-    heads = config.num_attention_heads + 2 * config.num_key_value_heads
-    attention = tokens * element * (2 * config.hidden_size + heads * config.head_dim)
+    head_dim = max(layer.key_dim for layer in model.layers)
+    heads = model.heads + 2 * max(layer.kv_heads for layer in model.layers)
+    attention = tokens * element * (2 * model.hidden_size + heads * head_dim)
     if dtype == "float32":
         # Scores are written out: TensorRT for RTX 1.7 has no fused attention for float32.
-        scores = shape.batch * config.num_attention_heads * shape.sequence * shape.total_sequence
+        scores = shape.batch * model.heads * shape.sequence * shape.total_sequence
         attention += 2 * scores * element
-    feed_forward = tokens * element * 2 * (config.hidden_size + config.intermediate_size)
-    rotary = tokens * config.head_dim * FLOAT32_BYTES
+    feed_forward = tokens * element * 2 * (model.hidden_size + model.intermediate_size)
+    rotary = tokens * head_dim * FLOAT32_BYTES
     mask = shape.batch * shape.sequence * shape.total_sequence
     kv_cache = 0
     if with_past:
         kept = shape.past_sequence + shape.total_sequence
-        kv_cache = shape.batch * kept * kv_bytes_per_token(config, dtype)
+        kv_cache = shape.batch * kept * token_bytes(model, dtype)
     rows = shape.batch if last_logits else tokens
     inputs = 2 * tokens + shape.batch * shape.total_sequence
     return ProfileMemory(
         kv_cache,
         max(attention, feed_forward) + rotary + mask,
-        inputs * INT64_BYTES + rows * config.vocab_size * element,
+        inputs * INT64_BYTES + rows * model.vocab_size * element,
     )
 
 
@@ -81,14 +88,3 @@ def encoder_memory(config: EncoderConfig, dtype: str, shape: ProfileShape) -> Pr
     inputs = 3 * tokens * INT64_BYTES
     output = shape.batch * config.hidden_size * element
     return ProfileMemory(0, max(attention, feed_forward), inputs + output)
-
-
-def profile_memory(
-    config: Config, dtype: str, shape: ProfileShape, *, with_past: bool, last_logits: bool
-) -> ProfileMemory | None:
-    """None for an architecture that is not known."""
-    if isinstance(config, DecoderConfig):
-        return decoder_memory(config, dtype, shape, with_past=with_past, last_logits=last_logits)
-    if isinstance(config, EncoderConfig):
-        return encoder_memory(config, dtype, shape)
-    return None

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from enginewright.checkpoint.config import Config, DecoderConfig
+from enginewright.checkpoint.config import Config
 from enginewright.checkpoint.families import expected_tensors
 from enginewright.errors import InputError, Problem
-
-DTYPE_BYTES: Mapping[str, int] = {"float32": 4, "float16": 2, "bfloat16": 2}
+from enginewright.memory.dtype import DTYPE_BYTES
 
 
 @dataclass(frozen=True)
@@ -92,9 +90,3 @@ def _matrix_bytes(
         return plain
     integers = (outputs * inputs * quantization.bits + 7) // 8
     return integers + outputs * (inputs // group) * element
-
-
-def kv_bytes_per_token(config: DecoderConfig, dtype: str) -> int:
-    """Keys and values of one token in all layers: 2 * layers * kv_heads * head_dim elements."""
-    elements = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim
-    return elements * DTYPE_BYTES[dtype]

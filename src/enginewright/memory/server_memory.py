@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from enginewright.errors import Problem, raise_if_any
+from enginewright.memory.dtype import COMPUTED_DTYPES, DTYPE_BYTES
 from enginewright.memory.kv_cache import (
-    DTYPE_BYTES,
+    CacheRequest,
     cache_tokens,
     fitting_length,
+    growing_bytes,
     sequence_bytes,
+    state_bytes,
     token_bytes,
 )
 from enginewright.memory.model_shape import ModelShape, length_problem
@@ -26,7 +29,9 @@ DEFAULT_SEQUENCES = 256
 
 
 @dataclass(frozen=True)
-class SizeRequest:
+class ServerMemoryRequest:
+    """A GPU and how a server uses it."""
+
     memory: int
     """Bytes of one GPU."""
     utilization: float = 0.9
@@ -63,7 +68,7 @@ class SizeRequest:
         if self.max_model_len is not None and self.max_model_len < 1:
             problems.append(Problem("max_model_len is not a count", actual=str(self.max_model_len)))
         for name, value, valid in (
-            ("dtype", self.dtype, ("float32", "float16", "bfloat16")),
+            ("dtype", self.dtype, COMPUTED_DTYPES),
             ("kv_dtype", self.kv_dtype, tuple(DTYPE_BYTES)),
             ("runtime", self.runtime, RUNTIMES),
         ):
@@ -73,9 +78,14 @@ class SizeRequest:
                 )
         raise_if_any(problems)
 
+    @property
+    def cache(self) -> CacheRequest:
+        """What of it decides the cache."""
+        return CacheRequest(self.kv_dtype, self.dtype, self.tensor_parallel, self.batched_tokens)
+
 
 @dataclass(frozen=True)
-class SizePlan:
+class ServerMemory:
     """Every term, in bytes on one GPU; `available` may be negative: then nothing fits."""
 
     budget: int
@@ -84,10 +94,15 @@ class SizePlan:
     other: int
     available: int
     token_bytes: int
+    """Of one token in all layers, while it is in every window."""
+    growing_bytes: int
+    """What a token adds to a sequence that is longer than every window."""
+    state_bytes: int
+    """What each sequence keeps whatever its length."""
     cache_tokens: int
-    """Tokens of all sequences together."""
+    """Tokens of all sequences together, if no window saves anything and one sequence has a state."""
     fitting_length: int
-    """The longest single sequence that the cache holds."""
+    """The longest single sequence that the cache holds, when windows forget what is behind them."""
     max_model_len: int
     """The longest that both the cache and the config allow."""
     max_num_seqs: int
@@ -104,7 +119,7 @@ def available_bytes(
     return int(memory * utilization) - weights - activations - other
 
 
-def activation_bytes(shape: ModelShape, request: SizeRequest) -> int:
+def activation_bytes(shape: ModelShape, request: ServerMemoryRequest) -> int:
     """Peak of one step, an estimate that agrees with published logs within a few percent.
 
     `tokens * (2 * hidden + 3 * intermediate / tp)` elements (residual and its update; gate, up and
@@ -117,8 +132,13 @@ def activation_bytes(shape: ModelShape, request: SizeRequest) -> int:
     return request.batched_tokens * width * size + logits
 
 
-def plan(shape: ModelShape, weights: Weights, request: SizeRequest) -> SizePlan:
-    """Size a model for a GPU. Pure: numbers in, numbers out."""
+def server_memory(
+    shape: ModelShape, weights: Weights, request: ServerMemoryRequest
+) -> ServerMemory:
+    """Size a model for a GPU. Pure: numbers in, numbers out.
+
+    Raises `InputError` for a tensor-parallel size that the heads do not allow.
+    """
     tp_problem = size_problem(shape, request.tensor_parallel)
     if tp_problem is not None:
         raise_if_any([tp_problem])
@@ -134,28 +154,39 @@ def plan(shape: ModelShape, weights: Weights, request: SizeRequest) -> SizePlan:
         free = budget - loaded - activations - request.other
         available = int(free * request.utilization) if free > 0 else free
     tp, kv_dtype = request.tensor_parallel, request.kv_dtype
-    fitting = fitting_length(shape, available, kv_dtype, tp)
-    tokens = cache_tokens(shape, available, kv_dtype, tp)
+    fitting = fitting_length(shape, available, request.cache)
     longest = min(fitting, shape.length.tokens)
     wanted = request.max_model_len or longest
-    return SizePlan(
+    return ServerMemory(
         budget=budget,
         weights=loaded,
         activations=activations,
         other=request.other,
         available=available,
         token_bytes=token_bytes(shape, kv_dtype, tp),
-        cache_tokens=tokens,
+        growing_bytes=growing_bytes(shape, kv_dtype, tp),
+        state_bytes=state_bytes(shape, request.cache),
+        cache_tokens=cache_tokens(shape, available, request.cache),
         fitting_length=fitting,
         max_model_len=longest,
-        max_num_seqs=min(max(fitting, tokens) // wanted, request.sequences) if wanted else 0,
+        max_num_seqs=_sequences(shape, available, wanted, request),
         tensor_parallel_sizes=valid_sizes(shape),
         problems=tuple(_problems(shape, request, available, fitting)),
     )
 
 
+def _sequences(
+    shape: ModelShape, available: int, length: int, request: ServerMemoryRequest
+) -> int:
+    """Sequences of that length at once."""
+    if not length or available <= 0:
+        return 0
+    one = sequence_bytes(shape, length, request.cache)
+    return min(available // one, request.sequences) if one else request.sequences
+
+
 def _problems(
-    shape: ModelShape, request: SizeRequest, available: int, fitting: int
+    shape: ModelShape, request: ServerMemoryRequest, available: int, fitting: int
 ) -> list[Problem]:
     problems = []
     if available <= 0 or fitting == 0:
@@ -174,7 +205,7 @@ def _problems(
         if too_long is not None:
             problems.append(too_long)
         if wanted > fitting > 0:
-            taken = sequence_bytes(shape, wanted, request.kv_dtype, request.tensor_parallel)
+            taken = sequence_bytes(shape, wanted, request.cache)
             problems.append(
                 Problem(
                     f"{wanted} tokens do not fit in the KV cache",

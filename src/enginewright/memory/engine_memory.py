@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from enginewright.checkpoint.config import Config, DecoderConfig
+from enginewright.checkpoint.config import Config, EncoderConfig, parse_config
 from enginewright.errors import Problem, raise_if_any
-from enginewright.memory.profile_memory import ProfileShape, profile_memory
-from enginewright.memory.weight_sizes import (
-    DTYPE_BYTES,
-    Quantization,
-    kv_bytes_per_token,
-    weight_sizes,
+from enginewright.memory.dtype import COMPUTED_DTYPES
+from enginewright.memory.kv_cache import token_bytes
+from enginewright.memory.model_shape import ModelShape, model_shape
+from enginewright.memory.profile_memory import (
+    ProfileMemory,
+    ProfileShape,
+    decoder_memory,
+    encoder_memory,
 )
+from enginewright.memory.weight_sizes import Quantization, WeightSizes, weight_sizes
 from enginewright.tasks.registry import Task, find_task
 
 PLAN_OVERHEAD_BYTES = 5_000_000
@@ -25,7 +28,9 @@ TOLERANCE_BYTES = 6_000_000
 
 
 @dataclass(frozen=True)
-class SizeRequest:
+class EngineMemoryRequest:
+    """How a model is exported and built."""
+
     dtype: str
     task: Task | None
     """None sizes a decoder without a cache."""
@@ -34,13 +39,13 @@ class SizeRequest:
     profiles: tuple[ProfileShape, ...]
 
     @classmethod
-    def decode(cls, parameters: Mapping[str, Any]) -> SizeRequest:
+    def decode(cls, parameters: Mapping[str, Any]) -> EngineMemoryRequest:
         """Raise `InputError` with every problem of the parameters."""
         problems: list[Problem] = []
         dtype = parameters.get("dtype")
-        if dtype not in DTYPE_BYTES:
+        if dtype not in COMPUTED_DTYPES:
             problems.append(
-                Problem("unknown dtype", "parameter `dtype`", ", ".join(DTYPE_BYTES), repr(dtype))
+                Problem("unknown dtype", "parameter `dtype`", ", ".join(COMPUTED_DTYPES), repr(dtype))
             )
         logits = parameters.get("logits", "all")
         if logits not in ("all", "last"):
@@ -92,37 +97,61 @@ def _profiles(value: Any, problems: list[Problem]) -> tuple[ProfileShape, ...]:
     return tuple(shapes)
 
 
-def estimate(config: Config, request: SizeRequest) -> dict[str, Any]:
-    """Sizes in bytes; `engine_bytes` holds within `tolerance` for a plan of one capability.
+@dataclass(frozen=True)
+class EngineMemory:
+    """Sizes in bytes, before anything is built."""
+
+    dtype: str
+    weights: WeightSizes
+    kv_bytes_per_token: int
+    """0 for an encoder."""
+    engine_bytes: int
+    tolerance_bytes: int
+    """How far the plan of one compute capability may be from `engine_bytes`."""
+    profiles: tuple[tuple[ProfileShape, ProfileMemory], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `engine.json` records it."""
+        profiles = [
+            {**asdict(shape), **asdict(memory), "device_bytes": self.engine_bytes + memory.bytes}
+            for shape, memory in self.profiles
+        ]
+        return {**asdict(self), "profiles": profiles}
+
+
+def engine_memory(
+    document: Mapping[str, Any], where: str, request: EngineMemoryRequest
+) -> EngineMemory:
+    """Estimate from the object of `config.json` at `where`.
 
     Raises `InputError` for an architecture whose tensors are not known.
     """
+    config = parse_config(document, where)
     weights = weight_sizes(config, request.dtype, request.quantization)
+    shape = None if isinstance(config, EncoderConfig) else model_shape(document, where)
     engine = weights.bytes + PLAN_OVERHEAD_BYTES
-    if any(shape.tokens == 1 for shape in request.profiles) and len(request.profiles) > 1:
+    if any(profile.tokens == 1 for profile in request.profiles) and len(request.profiles) > 1:
         engine += weights.repacked_bytes
+    return EngineMemory(
+        dtype=request.dtype,
+        weights=weights,
+        kv_bytes_per_token=0 if shape is None else token_bytes(shape, request.dtype),
+        engine_bytes=engine,
+        tolerance_bytes=int(TOLERANCE_FRACTION * engine) + TOLERANCE_BYTES,
+        profiles=tuple(
+            (profile, _profile_memory(config, shape, request, profile))
+            for profile in request.profiles
+        ),
+    )
+
+
+def _profile_memory(
+    config: Config, shape: ModelShape | None, request: EngineMemoryRequest, profile: ProfileShape
+) -> ProfileMemory:
+    if isinstance(config, EncoderConfig):
+        return encoder_memory(config, request.dtype, profile)
+    assert shape is not None
     with_past = request.task is not None and request.task.has_cache
-    profiles = []
-    for shape in request.profiles:
-        memory = profile_memory(
-            config,
-            request.dtype,
-            shape,
-            with_past=with_past,
-            last_logits=request.logits == "last",
-        )
-        if memory is not None:
-            total = (
-                engine + memory.kv_cache_bytes + memory.activation_bytes + memory.input_output_bytes
-            )
-            profiles.append({**asdict(shape), **asdict(memory), "device_bytes": total})
-    return {
-        "dtype": request.dtype,
-        "weights": asdict(weights),
-        "kv_bytes_per_token": kv_bytes_per_token(config, request.dtype)
-        if isinstance(config, DecoderConfig)
-        else 0,
-        "engine_bytes": engine,
-        "tolerance_bytes": int(TOLERANCE_FRACTION * engine) + TOLERANCE_BYTES,
-        "profiles": profiles,
-    }
+    return decoder_memory(
+        shape, request.dtype, profile, with_past=with_past, last_logits=request.logits == "last"
+    )
