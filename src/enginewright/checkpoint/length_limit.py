@@ -14,6 +14,7 @@ LENGTH_FIELDS = (
     "seq_length",
     "model_max_length",
     "max_sequence_length",
+    "max_context_length",
 )
 """Fields that limit the context; the smallest one counts, as in vLLM."""
 _UNSCALED_ROPE = ("default", "llama3", "longrope", "su", "mrope")

@@ -45,7 +45,9 @@ class EngineMemoryRequest:
         dtype = parameters.get("dtype")
         if dtype not in COMPUTED_DTYPES:
             problems.append(
-                Problem("unknown dtype", "parameter `dtype`", ", ".join(COMPUTED_DTYPES), repr(dtype))
+                Problem(
+                    "unknown dtype", "parameter `dtype`", ", ".join(COMPUTED_DTYPES), repr(dtype)
+                )
             )
         logits = parameters.get("logits", "all")
         if logits not in ("all", "last"):

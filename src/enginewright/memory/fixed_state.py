@@ -19,7 +19,7 @@ def fixed_state(reader: ConfigReader) -> State:
     formula = _FORMULAS.get(reader.family.state)
     if formula is None:
         reader.doubts.append(
-            f"the fixed state of the layers of model type `{reader.family.model_type}` is not known "
+            f"the fixed state of layers of model type `{reader.family.model_type}` is not known "
             "and not counted"
         )
         return LayerKind.LINEAR, ()
@@ -77,7 +77,9 @@ def _delta_by_channel(reader: ConfigReader) -> State:
         reader.count("num_attention_heads"),
     )
     size = reader.check(
-        "head_dim", nested.get("head_dim", reader.value("linear_head_dim")), reader.count("head_dim", 128)
+        "head_dim",
+        nested.get("head_dim", reader.value("linear_head_dim")),
+        reader.count("head_dim", 128),
     )
     width = reader.check(
         "short_conv_kernel_size",
@@ -94,7 +96,7 @@ def _lightning(reader: ConfigReader) -> State:
     """Lightning attention: [heads, size, size]."""
     heads = reader.count("num_attention_heads")
     size = reader.count("head_dim", max(reader.count("hidden_size") // heads, 1))
-    return LayerKind.LINEAR, (StateTensor(heads * size * size, heads, wide=True),)
+    return LayerKind.LINEAR, (StateTensor(heads * size * size, heads, wide=False),)
 
 
 def _linear_recurrent_unit(reader: ConfigReader) -> State:

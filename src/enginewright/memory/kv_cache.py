@@ -58,9 +58,7 @@ def sequence_bytes(shape: ModelShape, length: int, request: CacheRequest) -> int
 
 def state_bytes(shape: ModelShape, request: CacheRequest) -> int:
     """Bytes that a sequence of any length keeps on one GPU."""
-    return sum(
-        layer.state_bytes(request.dtype, request.tensor_parallel) for layer in shape.layers
-    )
+    return sum(layer.state_bytes(request.dtype, request.tensor_parallel) for layer in shape.layers)
 
 
 def _blocks(tokens: int) -> int:

@@ -172,9 +172,7 @@ def _flags(
     return [(layer + 1) % number != 0 for layer in range(layers)]
 
 
-def _spelled(
-    reader: ConfigReader, row: Mapping[str, Any], value: Any, layers: int
-) -> Words | None:
+def _spelled(reader: ConfigReader, row: Mapping[str, Any], value: Any, layers: int) -> Words | None:
     if row["rule"] == "letters":
         letters = row["letters"]
         if not isinstance(value, str) or len(value) != layers or set(value) - set(letters):

@@ -30,7 +30,7 @@ def model_layers(reader: ConfigReader) -> tuple[Layer, ...]:
     layers = tuple(_layer(word, item, state) for word, item in zip(words, heads, strict=True))
     if not reader.family.compared:
         reader.doubts.append(
-            f"the layers of model type `{reader.family.model_type}` were never compared with a cache"
+            f"layers of model type `{reader.family.model_type}` were never compared with a cache"
         )
     return _shared(reader, layers)
 
@@ -85,7 +85,8 @@ def _heads(reader: ConfigReader, words: tuple[str, ...]) -> list[_Heads]:
         )
         heads = [_Heads(*sizes) for sizes in zip(kv_heads, dims, value_dims, strict=True)]
     window = reader.value("sliding_window")
-    if type(window) is int and window > 0:
+    # Qwen's classes drop a window that is not in use, whatever the list of layer kinds says.
+    if type(window) is int and window > 0 and reader.value("use_sliding_window") is not False:
         heads = [replace(item, window=window) for item in heads]
     index = reader.count("index_head_dim", 1) if "indexed" in words else 0
     heads = [replace(item, index_width=index) for item in heads]
@@ -151,7 +152,11 @@ def _only(
 ) -> list[_Heads]:
     """Fields of the layers of one kind, such as `swa_head_dim`."""
     changes: dict[str, int] = {}
-    for part, target in (("kv_heads", "kv_heads"), ("head_dim", "key_dim"), ("value_dim", "value_dim")):
+    for part, target in (
+        ("kv_heads", "kv_heads"),
+        ("head_dim", "key_dim"),
+        ("value_dim", "value_dim"),
+    ):
         if part not in row:
             continue
         value = reader.value(row[part])
@@ -176,7 +181,9 @@ def _single_layers(reader: ConfigReader, heads: list[_Heads]) -> list[_Heads]:
     for name, fields in overrides.items():
         place = int(name) if str(name).isdigit() else -1
         if not 0 <= place < len(heads) or not isinstance(fields, Mapping):
-            reader.wrong(f"per_layer_config.{name}", f"fields of a layer below {len(heads)}", fields)
+            reader.wrong(
+                f"per_layer_config.{name}", f"fields of a layer below {len(heads)}", fields
+            )
             continue
         for field, value in fields.items():
             at = f"per_layer_config.{name}.{field}"
@@ -190,9 +197,7 @@ def _single_layers(reader: ConfigReader, heads: list[_Heads]) -> list[_Heads]:
     return heads
 
 
-def _check_division(
-    reader: ConfigReader, queries: tuple[int, ...], heads: list[_Heads]
-) -> None:
+def _check_division(reader: ConfigReader, queries: tuple[int, ...], heads: list[_Heads]) -> None:
     for number, item in zip(queries, heads, strict=True):
         if item.kv_heads > number or (item.kv_heads and number % item.kv_heads):
             reader.problems.append(

@@ -1,19 +1,24 @@
 """The shape of a decoder: what of its `config.json` decides memory, layer by layer.
 
-Unlike `enginewright.checkpoint.config` this reads any decoder: serving runtimes run far more of them
-than can be exported here. What a family says in its own way is data in `families.toml`.
+Unlike `enginewright.checkpoint.config` this reads any decoder: serving runtimes run far more
+of them than can be exported here. What a family says in its own way is data in `families.toml`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.checkpoint.length_limit import LENGTH_FIELDS, MAX_TOKENS, LengthLimit, length_limit
+from enginewright.checkpoint.length_limit import (
+    LENGTH_FIELDS,
+    MAX_TOKENS,
+    LengthLimit,
+    length_limit,
+)
 from enginewright.errors import Problem, raise_if_any
 from enginewright.memory.config_reader import ConfigReader
 from enginewright.memory.families import family, rules, text_type
@@ -37,6 +42,8 @@ class ModelShape:
     vocab_size: int
     dtype: str
     length: LengthLimit
+    stored_layers: int
+    """Layers of the checkpoint by number; one may hold several attentions."""
     speculative_layers: int
     """Layers after the model's own, which a server loads only to draft tokens with them."""
     doubts: tuple[str, ...] = ()
@@ -84,6 +91,7 @@ def model_shape(document: Mapping[str, Any], where: str) -> ModelShape:
         vocab_size=reader.count("vocab_size"),
         dtype=_dtype(config, document),
         length=_length_limit(reader, layers),
+        stored_layers=len(layers) // reader.family.attentions_a_layer,
         speculative_layers=_speculative(reader),
         doubts=(*dict.fromkeys([*reader.doubts, *unread_fields(reader, config)]),),
         notes=_notes(reader),
@@ -203,8 +211,8 @@ def _length_limit(reader: ConfigReader, layers: tuple[Layer, ...]) -> LengthLimi
         if name in family_.defaults and not any(other in reader.config for other in LENGTH_FIELDS)
     }
     limit = length_limit({**left_out, **reader.config}, has_factor=family_.length_has_factor)
-    if limit is None and not any(layer.token_elements() for layer in layers):
-        return LengthLimit(MAX_TOKENS, "no field: its state does not grow")
+    if limit is None and all(layer.window or not layer.token_elements() for layer in layers):
+        return LengthLimit(MAX_TOKENS, "no field: what it keeps does not grow")
     if limit is None:
         reader.problems.append(
             Problem(
@@ -229,6 +237,15 @@ def _notes(reader: ConfigReader) -> tuple[str, ...]:
         return ()
     values = ", ".join(f"`{name}` {value}" for name, value in sorted(shown.items()))
     return (f"not in config.json, so the default of transformers 5.24.0: {values}",)
+
+
+def with_speculation(shape: ModelShape) -> ModelShape:
+    """With the layers that draft tokens: each keeps what the last layer with a cache keeps."""
+    if not shape.speculative_layers:
+        said = "config.json names no layers that draft tokens: what those keep is not counted"
+        return replace(shape, doubts=(*shape.doubts, said))
+    drafting = shape.caching_layers[-1:] * shape.speculative_layers
+    return replace(shape, layers=(*shape.layers, *drafting))
 
 
 def length_problem(shape: ModelShape, requested: int) -> Problem | None:

@@ -100,7 +100,7 @@ class ServerMemory:
     state_bytes: int
     """What each sequence keeps whatever its length."""
     cache_tokens: int
-    """Tokens of all sequences together, if no window saves anything and one sequence has a state."""
+    """Tokens of all sequences together, if no window saves anything and one has a state."""
     fitting_length: int
     """The longest single sequence that the cache holds, when windows forget what is behind them."""
     max_model_len: int
@@ -175,9 +175,7 @@ def server_memory(
     )
 
 
-def _sequences(
-    shape: ModelShape, available: int, length: int, request: ServerMemoryRequest
-) -> int:
+def _sequences(shape: ModelShape, available: int, length: int, request: ServerMemoryRequest) -> int:
     """Sequences of that length at once."""
     if not length or available <= 0:
         return 0

@@ -36,8 +36,10 @@ def text(
         f"{request.max_model_len or memory.max_model_len} tokens each",
         "  tensor-parallel sizes " + ", ".join(str(size) for size in memory.tensor_parallel_sizes),
     ]
-    lines += [f"  not counted: {item.name}, {_gib(item.bytes).strip()}: {item.why}"
-              for item in weights.skipped]
+    lines += [
+        f"  not counted: {item.name}, {_gib(item.bytes).strip()}: {item.why}"
+        for item in weights.skipped
+    ]
     lines += [f"  {note}" for note in shape.notes]
     if request.runtime == "tensorrt-llm":
         lines.append("  TensorRT-LLM was never run by this project: its formula is the documents'")
@@ -56,9 +58,9 @@ def _cache_lines(shape: ModelShape, memory: ServerMemory) -> Iterator[str]:
         windows = sorted({layer.window for layer in shape.layers if layer.window})
         tokens = " or ".join(str(window) for window in windows)
         yield (
-            f"    at most, because {shape.count(LayerKind.SLIDING)} layers look back {tokens} tokens "
-            f"only: beyond, a token takes {memory.growing_bytes} bytes where the runtime frees what "
-            "lies behind, as vLLM does; the largest max_model_len counts on it"
+            f"    at most, because {shape.count(LayerKind.SLIDING)} layers look back {tokens} "
+            f"tokens only: beyond, a token takes {memory.growing_bytes} bytes where the runtime "
+            "frees what lies behind, as vLLM does; the largest max_model_len counts on it"
         )
     yield from (f"    at most, because {doubt}" for doubt in shape.doubts)
     if memory.state_bytes:
@@ -78,7 +80,9 @@ def _layer_words(layer: Layer) -> str:
     words = [layer.kind.value]
     if layer.kv_heads:
         sizes = f"{layer.kv_heads} KV heads of {layer.key_dim}"
-        words.append(sizes if layer.key_dim == layer.value_dim else f"{sizes} and {layer.value_dim}")
+        words.append(
+            sizes if layer.key_dim == layer.value_dim else f"{sizes} and {layer.value_dim}"
+        )
     if layer.latent_width:
         words.append(f"{layer.latent_width} elements")
     if layer.index_width:

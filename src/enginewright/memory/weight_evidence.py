@@ -56,14 +56,17 @@ def _without_projections(
     """Layers of attention that have weights, but none of the projections that the others have."""
     stored = {layer_number(tensor.name) for tensor in tensors}
     attending = {
-        number for number, layer in enumerate(shape.layers) if layer.kind is not LayerKind.SHARED
-        and layer.token_elements()
+        number
+        for number, layer in enumerate(shape.layers)
+        if layer.kind is not LayerKind.SHARED and layer.token_elements()
     }
     bare = sorted(number for number in (stored & attending) - {*rows} if number is not None)
     if not bare or not rows.keys() & attending:
         return []
     shown = ", ".join(str(number) for number in bare[:8])
-    return [f"config.json has attention in layers {shown}, whose weights have no projections of keys"]
+    return [
+        f"config.json has attention in layers {shown}, whose weights have no projections of keys"
+    ]
 
 
 def _rows(tensors: Iterable[TensorInfo], layers: int) -> Mapping[int, _Rows]:

@@ -1,4 +1,4 @@
-"""Bytes of a checkpoint's weights that a server loads, from the headers of its safetensors files."""
+"""Bytes of a checkpoint's weights that a server loads, from the headers of safetensors files."""
 
 from __future__ import annotations
 

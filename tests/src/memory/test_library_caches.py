@@ -1,9 +1,9 @@
 """Bytes of each layer against the caches that small models of the transformers library make.
 
-One model for each type of `[compared]` in families.toml, with sizes that no default has. It reads nine
-tokens in bfloat16; then its cache has, layer by layer, the elements a token, the bytes of fixed state
-and the window that we compute from the config: from what the library saves of it, and from the few
-fields that were given, so that our rules and defaults have to say the rest.
+One model for each type of `[compared]` in families.toml, with sizes that no default has. It reads
+nine tokens in bfloat16; then its cache has, layer by layer, the elements a token, the bytes of
+fixed state and the window that we compute from the config: from what the library saves of it, and
+from the few fields that were given, so that our rules and defaults have to say the rest.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import transformers
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from enginewright.memory.families import rules
@@ -21,25 +21,25 @@ from enginewright.memory.model_shape import model_shape
 
 TOKENS = 9
 SIZES = {
-    **{name: 64 for name in ("hidden_size", "n_embd", "d_model", "word_embed_proj_dim", "lru_width")},
-    **{name: 48 for name in ("intermediate_size", "n_inner", "ffn_dim")},
-    **{name: 16 for name in ("moe_intermediate_size", "shared_expert_intermediate_size")},
-    **{name: 16 for name in ("shared_intermediate_size", "moe_shared_expert_intermediate_size")},
-    **{name: 7 for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers")},
-    **{name: 4 for name in ("num_attention_heads", "n_head", "n_heads", "num_heads")},
-    **{name: 4 for name in ("attention_heads", "num_experts", "num_local_experts")},
-    **{name: 4 for name in ("n_routed_experts", "n_mamba_heads", "linear_num_heads")},
-    **{name: 2 for name in ("num_key_value_heads", "num_kv_heads", "num_experts_per_tok", "moe_k")},
-    **{name: 32 for name in ("sliding_window", "attention_window_size", "attention_chunk_size")},
-    **{name: 96 for name in ("vocab_size", "vocab_size_per_layer_input")},
-    **{name: 64 for name in ("max_position_embeddings", "n_positions")},
-    **{name: 1 for name in ("n_group", "topk_group", "first_k_dense_replace", "n_shared_experts")},
-    **{name: 0 for name in ("pad_token_id", "num_nextn_predict_layers", "num_mtp_layers")},
-    **{name: 6 for name in ("mamba_d_state", "state_size", "ssm_state_size")},
-    **{name: 3 for name in ("mamba_d_conv", "conv_kernel", "linear_conv_kernel_dim")},
-    **{name: 8 for name in ("mamba_n_heads", "mamba_num_heads", "hidden_size_per_layer_input")},
-    **{name: 16 for name in ("mamba_d_head", "mamba_head_dim", "index_head_dim", "kv_lora_rank")},
-    **{name: 2 for name in ("mamba_n_groups", "n_groups", "mamba_ngroups", "index_n_heads")},
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "word_embed_proj_dim", "lru_width"), 64),
+    **dict.fromkeys(("intermediate_size", "n_inner", "ffn_dim"), 48),
+    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size"), 16),
+    **dict.fromkeys(("shared_intermediate_size", "moe_shared_expert_intermediate_size"), 16),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 7),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads"), 4),
+    **dict.fromkeys(("attention_heads", "num_experts", "num_local_experts"), 4),
+    **dict.fromkeys(("n_routed_experts", "n_mamba_heads", "linear_num_heads"), 4),
+    **dict.fromkeys(("num_key_value_heads", "num_kv_heads", "num_experts_per_tok", "moe_k"), 2),
+    **dict.fromkeys(("sliding_window", "attention_window_size", "attention_chunk_size"), 32),
+    **dict.fromkeys(("vocab_size", "vocab_size_per_layer_input"), 96),
+    **dict.fromkeys(("max_position_embeddings", "n_positions"), 64),
+    **dict.fromkeys(("n_group", "topk_group", "first_k_dense_replace", "n_shared_experts"), 1),
+    **dict.fromkeys(("pad_token_id", "num_nextn_predict_layers", "num_mtp_layers"), 0),
+    **dict.fromkeys(("mamba_d_state", "state_size", "ssm_state_size"), 6),
+    **dict.fromkeys(("mamba_d_conv", "conv_kernel", "linear_conv_kernel_dim"), 3),
+    **dict.fromkeys(("mamba_n_heads", "mamba_num_heads", "hidden_size_per_layer_input"), 8),
+    **dict.fromkeys(("mamba_d_head", "mamba_head_dim", "index_head_dim", "kv_lora_rank"), 16),
+    **dict.fromkeys(("mamba_n_groups", "n_groups", "mamba_ngroups", "index_n_heads"), 2),
     **{"head_dim": 24, "kv_channels": 24, "q_lora_rank": 20, "qk_rope_head_dim": 8},
     **{"qk_nope_head_dim": 12, "v_head_dim": 10, "index_topk": 4, "bos_token_id": 1},
     **{"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 12},
@@ -50,7 +50,6 @@ LEFT = None
 """Not given: the library computes it."""
 OWN = {
     "codegen": {"rotary_dim": 8},
-    "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8}},
     "falcon": {"num_kv_heads": LEFT},
     "falcon_h1": {"mamba_d_ssm": 128},
     "gemma3n_text": {"num_hidden_layers": 12, "num_kv_shared_layers": 4},
@@ -76,7 +75,9 @@ OWN = {
     "qwen3": {"use_sliding_window": True, "max_window_layers": 3},
     "recurrent_gemma": {"head_dim": LEFT},
     "zamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
-    "zamba2": {"layers_block_type": ["mamba", "hybrid", "mamba", "mamba", "hybrid", "mamba", "mamba"]},
+    "zamba2": {
+        "layers_block_type": ["mamba", "hybrid", "mamba", "mamba", "hybrid", "mamba", "mamba"]
+    },
 }
 DERIVED = {"jetmoe": "its class computes the attention heads from the experts"}
 """Types whose few given fields are not a config as it is published."""
@@ -119,11 +120,30 @@ def kept(layer, state):
 def library_cache(config):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    tokens = torch.randint(3, 90, (1, TOKENS))
     with torch.no_grad():
-        output = model(input_ids=torch.randint(3, 90, (1, TOKENS)), use_cache=True)
-    cache = output.get("past_key_values") or output.get("cache_params")
-    beside = [*getattr(cache, "linear_cache", [])] + [None] * len(cache.layers)
-    return [kept(layer, state) for layer, state in zip(cache.layers, beside, strict=False)]
+        output = model(input_ids=tokens, use_cache=True)
+        cache = output.get("past_key_values")
+        cache = output.get("cache_params") if cache is None else cache
+        if cache is None:
+            cache = DynamicCache(config=config)
+            model(input_ids=tokens, use_cache=True, cache=cache)
+    states = states_beside(model, cache)
+    layers = dict(enumerate(cache.layers))
+    return [
+        kept(layers.get(number), states.get(number))
+        for number in range(config.get_text_config().num_hidden_layers)
+    ]
+
+
+def states_beside(model, cache):
+    """MiniMax and RecurrentGemma keep states of layers elsewhere than in the cache's layers."""
+    found = dict(enumerate(getattr(cache, "linear_cache", [])))
+    for number, layer in enumerate(getattr(model.base_model, "layers", [])):
+        block = getattr(layer, "temporal_block", None)
+        if hasattr(block, "rg_lru"):
+            found[number] = [block.conv1d_state, block.rg_lru.recurrent_states]
+    return found
 
 
 def ours(fields, model_type):

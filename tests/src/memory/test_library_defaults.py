@@ -1,7 +1,7 @@
 """`library_defaults.json` against the config classes of the transformers library.
 
-To write it anew for another release: `PYTHONPATH=src python tests/src/memory/test_library_defaults.py`
-with the packages of lockfiles/export.txt.
+To write it anew for another release, with the packages of lockfiles/export.txt:
+`PYTHONPATH=src python tests/src/memory/test_library_defaults.py`.
 """
 
 import dataclasses

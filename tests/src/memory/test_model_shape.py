@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enginewright.errors import InputError
+from enginewright.memory.layer import LayerKind
 from enginewright.memory.model_shape import length_problem, model_shape, read_model_shape
 
 CONFIG = {
@@ -70,15 +71,15 @@ def test_row_24_both_fields_are_named_at_once():
 
 
 def test_multi_head_latent_attention():
-    latent = shape(kv_lora_rank=512, qk_rope_head_dim=64)
-    assert latent.latent_width == 576
-    assert shape().latent_width == 0
+    latent = shape(model_type="deepseek_v3", kv_lora_rank=512, qk_rope_head_dim=64)
+    assert {layer.token_elements() for layer in latent.layers} == {576}
+    assert {layer.latent_width for layer in shape().layers} == {0}
 
 
 def test_a_text_config_inside_a_multimodal_one():
     inner = {k: v for k, v in CONFIG.items() if k not in ("architectures", "model_type")}
     outer = {"architectures": ["X"], "model_type": "x", "text_config": inner}
-    assert model_shape(outer, "config.json").layers == 28
+    assert model_shape(outer, "config.json").stored_layers == 28
 
 
 @pytest.mark.parametrize(
@@ -87,12 +88,20 @@ def test_a_text_config_inside_a_multimodal_one():
         ({"sliding_window": 4096}, 0),
         ({"sliding_window": 4096, "use_sliding_window": True, "max_window_layers": 20}, 8),
         ({"sliding_window": 4096, "model_type": "mistral"}, 28),
-        ({"sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"] * 14}, 14),
+        ({"sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"] * 14}, 0),
+        (
+            {
+                "sliding_window": 9,
+                "use_sliding_window": True,
+                "layer_types": ["sliding_attention", "full_attention"] * 14,
+            },
+            14,
+        ),
         ({"layer_types": ["sliding_attention"] * 28}, 0),
     ],
 )
 def test_sliding_layers(changes, sliding):
-    assert shape(**changes).sliding_layers == sliding
+    assert shape(**changes).count(LayerKind.SLIDING) == sliding
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "8", True, 10**12])

@@ -9,13 +9,19 @@ import pytest
 
 from enginewright.memory.kv_cache import (
     BLOCK,
+    CacheRequest,
     cache_tokens,
     fitting_length,
     sequence_bytes,
     token_bytes,
 )
 from enginewright.memory.model_shape import model_shape
-from enginewright.memory.server_plan import GIB, SizeRequest, activation_bytes, available_bytes
+from enginewright.memory.server_memory import (
+    GIB,
+    ServerMemoryRequest,
+    activation_bytes,
+    available_bytes,
+)
 
 LLAMA_3_1_8B = {
     "architectures": ["LlamaForCausalLM"],
@@ -72,6 +78,9 @@ LLAMA_2_7B = {
     "vocab_size": 32000,
 }
 
+BFLOAT16 = CacheRequest("bfloat16", "bfloat16")
+FLOAT16 = CacheRequest("float16", "float16")
+
 
 def shape(config):
     return model_shape(config, "config.json")
@@ -96,8 +105,8 @@ def test_llama_3_1_8b_blocks_of_vllm_issue_10517(blocks, printed):
 def test_llama_3_1_8b_fitting_length_of_vllm_issue_10517():
     # Same comment, at 1478 blocks: "tokens that can be stored in KV cache (23648)".
     memory = 1478 * BLOCK * 131072
-    assert fitting_length(shape(LLAMA_3_1_8B), memory, "bfloat16") == 23648
-    assert fitting_length(shape(LLAMA_3_1_8B), memory - 1, "bfloat16") == 23648 - BLOCK
+    assert fitting_length(shape(LLAMA_3_1_8B), memory, BFLOAT16) == 23648
+    assert fitting_length(shape(LLAMA_3_1_8B), memory - 1, BFLOAT16) == 23648 - BLOCK
 
 
 def test_llama_3_1_8b_terms_of_vllm_issue_10517():
@@ -113,7 +122,9 @@ def test_llama_3_1_8b_terms_of_vllm_issue_10517():
 @pytest.mark.parametrize(("max_model_len", "peak_torch_memory"), [(20000, 17.06), (29000, 17.98)])
 def test_activations_are_estimated_within_five_percent(max_model_len, peak_torch_memory):
     # Same log. That release computed the whole max_model_len in one step; peak minus weights.
-    request = SizeRequest(GIB, batched_tokens=max_model_len, dtype="bfloat16", sequences=256)
+    request = ServerMemoryRequest(
+        GIB, batched_tokens=max_model_len, dtype="bfloat16", sequences=256
+    )
     published = peak_torch_memory - 14.9888
     estimate = activation_bytes(shape(LLAMA_3_1_8B), request) / GIB
     assert estimate == pytest.approx(published, rel=0.05)
@@ -123,10 +134,10 @@ def test_qwen3_coder_30b_needs_and_fits_of_vllm_issue_34076():
     # https://github.com/vllm-project/vllm/issues/34076: max seq len 262144, "24.0 GiB KV cache is
     # needed", available 3.18 GiB, "the estimated maximum model length is 34736".
     model = shape(QWEN3_CODER_30B_A3B)
-    assert sequence_bytes(model, 262144, "bfloat16") / GIB == 24.0
-    memory = sequence_bytes(model, 34736, "bfloat16")
+    assert sequence_bytes(model, 262144, BFLOAT16) / GIB == 24.0
+    memory = sequence_bytes(model, 34736, BFLOAT16)
     assert round(memory / GIB, 2) == 3.18
-    assert fitting_length(model, memory, "bfloat16") == 34736
+    assert fitting_length(model, memory, BFLOAT16) == 34736
 
 
 def test_qwen3_1_7b_tokens_of_vllm_issue_33263():
@@ -135,11 +146,11 @@ def test_qwen3_1_7b_tokens_of_vllm_issue_33263():
     model = shape(QWEN3_1_7B)
     memory = 175856 * token_bytes(model, "bfloat16")
     assert round(memory / GIB, 2) == 18.78
-    assert cache_tokens(model, memory, "bfloat16") == 175856
+    assert cache_tokens(model, memory, BFLOAT16) == 175856
 
 
 def test_row_05_llama_2_7b_of_vllm_issue_2418():
     # https://github.com/vllm-project/vllm/issues/2418: 229 GPU blocks; 4096 asked for, 3664 fit.
     model = shape(LLAMA_2_7B)
     assert token_bytes(model, "float16") == 524288
-    assert fitting_length(model, 229 * BLOCK * 524288, "float16") == 3664
+    assert fitting_length(model, 229 * BLOCK * 524288, FLOAT16) == 3664

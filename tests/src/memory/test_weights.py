@@ -6,7 +6,11 @@ import struct
 import pytest
 
 from enginewright.errors import InputError
-from enginewright.memory.weights import read_weights
+from enginewright.memory.weights import loaded_weights, read_stored
+
+
+def read_weights(folder, dtype, layers=2, **options):
+    return loaded_weights(read_stored(folder), dtype, layers, **options)
 
 
 def write(path, tensors: dict[str, tuple[str, list[int], int]]) -> None:

@@ -1,8 +1,7 @@
 import pytest
 
-from enginewright.checkpoint.config import parse_config
 from enginewright.errors import InputError
-from enginewright.memory.size_estimate import SizeRequest, estimate
+from enginewright.memory.engine_memory import EngineMemoryRequest, engine_memory
 
 QWEN3_0_6B = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -45,8 +44,8 @@ MINILM = {
 
 
 def sizes(config, **parameters):
-    request = SizeRequest.decode({"dtype": "float16", **parameters})
-    return estimate(parse_config(config, "config.json"), request)
+    request = EngineMemoryRequest.decode({"dtype": "float16", **parameters})
+    return engine_memory(config, "config.json", request).to_json()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_all_logits_of_a_long_sequence_cost_gigabytes():
 
 def test_all_problems_at_once():
     with pytest.raises(InputError) as caught:
-        SizeRequest.decode(
+        EngineMemoryRequest.decode(
             {
                 "dtype": "int4",
                 "logits": "some",
