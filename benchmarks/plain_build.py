@@ -27,6 +27,9 @@ from enginewright.exporters.torch.load_model import load_model
 from enginewright.exporters.torch.spec import ExportSpec
 from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.reader import read_model
+from enginewright.onnx_model.reader_limits import Reader
+from enginewright.onnx_model.record import OnnxRecord
+from enginewright.onnx_model.writing import FOLDER, GRAPH
 from enginewright.products.tensorrt.builder import build
 from enginewright.products.tensorrt.options import BuildRequest
 from enginewright.tasks.registry import TASKS
@@ -39,28 +42,27 @@ SPEC = ExportSpec(
     dynamic_axes=("batch", "sequence"),
     static_axes={},
 )
+LENGTH = 1024
 ENGINE: dict[str, Any] = {
     "profiles": [{"batch": [1, 1, 8], "sequence": [1, 128, 1024]}],
     "compute_capabilities": ["8.6", "8.9", "12.0"],
 }
 
 
-def export_model(checkpoint: Path, model_path: Path) -> None:
+def export_model(checkpoint: Path, outputs: Path) -> OnnxRecord:
     config_path = checkpoint / "config.json"
     document = canonical_json.read_object(config_path)
     config = parse_config(document, str(config_path))
     model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
     graph = export(task_module(model, config, TASKS[SPEC.task]), config, SPEC)
     clean(graph)
-    write_model(graph, model_path)
+    return write_model(graph, outputs)
 
 
-def check_model(model_path: Path, reader: dict[str, Any]) -> None:
+def check_model(model_path: Path, record: OnnxRecord, reader: Reader) -> None:
     checked = read_model(model_path)
-    parameters = Parameters.parse(
-        {"dynamic_axes": list(SPEC.dynamic_axes), "dtype": SPEC.dtype, "reader": reader}
-    )
-    findings = Findings.join(run_checks(checked, parameters).values())
+    parameters = Parameters(SPEC.dynamic_axes, SPEC.dtype, reader, LENGTH)
+    findings = Findings.join(run_checks(checked, record, parameters).values())
     raise_if_any(findings.problems)
     tensors, _ = external_tensors(checked.model, checked.where)
     files = {tensor.location: model_path.parent / tensor.location for tensor in tensors}
@@ -73,11 +75,11 @@ def main() -> None:
     pins = tomllib.loads(toolchain_path.read_text(encoding="utf-8"))
     toolchain = {key: pins[key] for key in ("product", "version", "libraries")}
     outputs.mkdir(parents=True)
-    model_path = outputs / "model.onnx"
-    export_model(checkpoint, model_path)
-    check_model(model_path, {"product": pins["product"], **pins["onnx"]})
+    model_path = outputs / FOLDER / GRAPH
+    record = export_model(checkpoint, outputs)
+    check_model(model_path, record, Reader(pins["product"], **pins["onnx"]))
     request = BuildRequest.decode({**ENGINE, "toolchain": toolchain})
-    build(request, model_path, outputs / "engine.plan", lambda: None)
+    build(request, model_path, record, outputs / "engine.plan", lambda: None)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any, Optional
 
@@ -24,13 +23,18 @@ from pants_enginewright.models.model_check import plan_graph_check, plan_weights
 from pants_enginewright.models.onnx_model import OnnxModel
 from pants_enginewright.models.quantized_model import QuantizeModel
 from pants_enginewright.models.targets import QuantizedModelTarget
-from pants_enginewright.products.onnxruntime.build import plan_files, plan_onnxruntime_build
+from pants_enginewright.products.onnxruntime.build import (
+    name_reader,
+    plan_files,
+    plan_onnxruntime_build,
+)
 from pants_enginewright.steps.action import ActionRequest, ActionResult
 from pants_enginewright.steps.files import File, Files
 
 HERE = Address("here", target_name="it")
 CONFIG = Files(Digest("1" * 64, 10), (File("config.json", "a" * 64, 100),))
 GRAPH = Files(Digest("2" * 64, 20), (File("model.onnx", "b" * 64, 200),))
+RECORD = Files(Digest("5" * 64, 50), (File("onnx.json", "e" * 64, 500),))
 DATA = Files(Digest("3" * 64, 30), (File("model.safetensors", "c" * 64, 300),))
 TOKENIZER = Files(Digest("4" * 64, 40), (File("tokenizer/tokenizer.json", "d" * 64, 400),))
 
@@ -45,19 +49,22 @@ def model(
     model_type: str = "qwen3",
     scheme: Optional[dict[str, Any]] = None,
 ) -> OnnxModel:
-    verified = result("verify_checkpoint", {"summary": {"model_type": model_type}})
+    length = {"tokens": 1024, "source": "max_position_embeddings"}
+    summary = {"model_type": model_type, "length": length}
+    verified = result("verify_checkpoint", {"summary": summary})
     checkpoint = Checkpoint(HERE, CONFIG.entries[0], CONFIG, CONFIG, DATA, TOKENIZER, (verified,))
     quantization = None if scheme is None else result("quantize_model", {"scheme": scheme})
-    export = result("export_direct", {"logits": "last", "inputs": [], "outputs": []})
+    export = result("export_direct", {})
     return OnnxModel(
         HERE,
         checkpoint,
         task,
         "float16",
+        "last",
         "onnx",
         GRAPH,
         DATA,
-        export,
+        RECORD,
         (verified, export),
         quantization,
     )
@@ -170,22 +177,23 @@ def test_files_of_a_package_for_onnxruntime() -> None:
 
 
 def test_the_check_of_a_graph_gets_no_weights() -> None:
-    tensors = {
-        "inputs": [{"name": "input_ids", "shape": ["batch", "sequence"]}],
-        "outputs": [{"name": "logits", "shape": ["batch", 1, 256]}],
-    }
-    exported = dataclasses.replace(model(), export=result("export_direct", tensors))
-    planned = plan_graph_check(exported, {"product": "rtx", "ir_max": 11})
-    assert [file.path for item in planned.inputs for file in item.files] == ["model.onnx"]
+    planned = plan_graph_check(model(), {"product": "rtx", "ir_max": 11})
+    paths = [(item.role, file.path) for item in planned.inputs for file in item.files]
+    assert paths == [("model", "model.onnx"), ("record", "onnx.json")]
     assert json.loads(planned.parameters) == {
-        "dynamic_axes": {
-            "input_ids": {"0": "batch", "1": "sequence"},
-            "logits": {"0": "batch"},
-        },
+        "dynamic_axes": ["batch", "sequence"],
         "dtype": "float16",
         "reader": {"product": "rtx", "ir_max": 11},
+        "length": 1024,
     }
-    assert json.loads(plan_graph_check(exported).parameters)["reader"] is None
+    assert json.loads(plan_graph_check(model()).parameters)["reader"] is None
+
+
+def test_the_reader_of_an_engine_for_onnxruntime_is_the_wheel_that_builds_it() -> None:
+    names = ("numpy-2.4.6-cp311-cp311-linux.whl", "onnxruntime-1.32.0-cp311-cp311-linux.whl")
+    wheels = Files(entries=tuple(File(name, "5" * 64, 5) for name in names))
+    assert name_reader(wheels) == "onnxruntime 1.32.0"
+    assert name_reader(Files()) is None
 
 
 def test_the_check_of_the_weights_gets_all_of_the_model() -> None:

@@ -19,6 +19,7 @@ from pants_enginewright.steps.files import File, Files
 
 HERE = Address("here", target_name="it")
 GRAPH = Files(Digest("2" * 64, 20), (File("model.onnx", "b" * 64, 200),))
+RECORD = Files(Digest("5" * 64, 50), (File("onnx.json", "e" * 64, 500),))
 DATA = Files(Digest("3" * 64, 30), (File("model.onnx.data", "c" * 64, 300),))
 LIBRARIES = {"libtensorrt_rtx.so.1": "d" * 64}
 TOOLCHAIN = Toolchain(
@@ -45,10 +46,9 @@ def engine(**fields: Any) -> Target:
 
 
 def model() -> OnnxModel:
-    nothing: Any = None
     checkpoint = Checkpoint(HERE, GRAPH.entries[0], GRAPH, GRAPH, DATA, Files(), ())
     return OnnxModel(
-        HERE, checkpoint, "text-generation", "float16", "onnx", GRAPH, DATA, nothing, ()
+        HERE, checkpoint, "text-generation", "float16", "all", "onnx", GRAPH, DATA, RECORD, ()
     )
 
 
@@ -81,7 +81,11 @@ def test_every_field_reaches_the_builder() -> None:
         "max_aux_streams": 0,
     }
     paths = [(item.folder, file.path) for item in planned.inputs for file in item.files]
-    assert paths == [("model", "model.onnx"), ("model", "model.onnx.data")]
+    assert paths == [
+        ("model", "model.onnx"),
+        ("model", "model.onnx.data"),
+        ("record", "onnx.json"),
+    ]
 
 
 def test_what_is_not_said_is_left_to_the_product() -> None:

@@ -157,7 +157,7 @@ def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> Action
         module="enginewright.products.tensorrt_rtx.build",
         address=target.address,
         tool_environment=toolchain.parsed()["environment"],
-        inputs=model.inputs,
+        inputs=[*model.inputs, ActionInput.of("record", model.record)],
         parameters={
             "toolchain": toolchain.builder(),
             "profiles": thaw(target[ProfilesField].value),

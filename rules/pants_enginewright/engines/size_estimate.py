@@ -51,7 +51,7 @@ def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
         parameters={
             "dtype": model.dtype,
             "task": model.task,
-            "logits": model.export.parsed().get("logits", "all"),
+            "logits": model.logits,
             "quantization": model.scheme,
             "profiles": [
                 profile

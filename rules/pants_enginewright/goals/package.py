@@ -74,7 +74,7 @@ async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage
         Get(ActionResult, ActionRequest, check)
         for check in (plan_graph_check(model), plan_weights_check(model))
     )
-    described = [model.export.files.by_path()["result.json"].at("onnx.json")]
+    described = [*model.record.entries]
     if model.quantization is not None:
         described.append(model.quantization.files.by_path()["result.json"].at("report.json"))
     package = await Get(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Tuple, Union
 
@@ -11,6 +10,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Steps
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.models.graph import Graph, GraphRequest
 from pants_enginewright.models.onnx_model import MadeModel, MakeModel, OnnxModel
 from pants_enginewright.models.targets import (
     CheckpointField,
@@ -130,14 +130,9 @@ async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
             fresh=request.fresh,
         ),
     )
-    graph = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
-    wanted = result.parsed()["external_data"]
-    data = await Get(Files, ComposeFiles, ComposeFiles.named(model.data.entries, *wanted))
-    return ReplacedModel(
-        dataclasses.replace(
-            model, graph=graph, data=data, replacement=result, steps=(*model.steps, result)
-        )
-    )
+    made = await Get(Graph, GraphRequest(result, model.data))
+    steps = (*model.steps, result)
+    return ReplacedModel(model.with_graph(made, replacement=result, steps=steps))
 
 
 @rule
@@ -159,11 +154,8 @@ async def export_with_torch(request: ExportWithTorch) -> TorchExport:
             fresh=fields.fresh,
         ),
     )
-    model = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
-    graph = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, "model.onnx"))
-    others = [file.path for file in model.entries if file.path != "model.onnx"]
-    data = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, *others))
-    return TorchExport(_model(request, "export", graph, data, result, (result,)))
+    made = await Get(Graph, GraphRequest(result))
+    return TorchExport(_model(request, "export", made, (result,)))
 
 
 @rule
@@ -187,15 +179,13 @@ async def export_direct(request: ExportDirect) -> DirectExport:
         ),
     )
     steps: Tuple[ActionResult, ...] = (result,)
-    graph = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
     weights = checkpoint.weights
     if result.parsed()["converted"]:
         converted = await Get(ActionResult, ActionRequest, _conversion(fields, checkpoint))
         steps = (*steps, converted)
         weights = await Get(Files, ComposeFiles, ComposeFiles.under("weights", converted.files))
-    wanted = result.parsed()["external_data"]
-    data = await Get(Files, ComposeFiles, ComposeFiles.named(weights.entries, *wanted))
-    return DirectExport(_model(request, "onnx", graph, data, result, steps))
+    made = await Get(Graph, GraphRequest(result, weights))
+    return DirectExport(_model(request, "onnx", made, steps))
 
 
 def _conversion(fields: ExportModel, checkpoint: Checkpoint) -> ActionRequest:
@@ -224,9 +214,7 @@ def _export_parameters(fields: ExportModel) -> Dict[str, Any]:
 def _model(
     request: Union[ExportWithTorch, ExportDirect],
     environment: str,
-    graph: Files,
-    data: Files,
-    export: ActionResult,
+    made: Graph,
     steps: Tuple[ActionResult, ...],
 ) -> OnnxModel:
     return OnnxModel(
@@ -234,10 +222,11 @@ def _model(
         request.checkpoint,
         request.fields.task.value,
         request.fields.dtype.value,
+        request.fields.logits.value,
         environment,
-        graph,
-        data,
-        export,
+        made.graph,
+        made.data,
+        made.record,
         (*request.checkpoint.steps, *steps),
     )
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Union
 
 from pants_enginewright.models.onnx_model import OnnxModel
 from pants_enginewright.steps.action import ActionInput, ActionRequest
 
 
-def plan_graph_check(model: OnnxModel, reader: Optional[Mapping[str, Any]] = None) -> ActionRequest:
-    """The step that checks the structure; `reader` is what a product reads of ONNX."""
+def plan_graph_check(
+    model: OnnxModel, reader: Union[str, Mapping[str, Any], None] = None
+) -> ActionRequest:
+    """The step that checks the structure.
+
+    `reader` is what a product reads of ONNX, or its name and version in the library's table.
+    """
     return ActionRequest.create(
         "check_graph",
         address=model.address,
         environment="onnx",
-        inputs=[ActionInput.of("model", model.graph, "model")],
+        inputs=[
+            ActionInput.of("model", model.graph, "model"),
+            ActionInput.of("record", model.record),
+        ],
         parameters={
-            "dynamic_axes": model.dynamic_axes(),
+            "dynamic_axes": list(model.axes),
             "dtype": model.dtype,
             "reader": reader,
+            "length": model.length,
         },
     )
 

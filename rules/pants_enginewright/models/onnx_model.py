@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABCMeta
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Tuple
@@ -14,6 +15,8 @@ from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, 
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import EnvironmentName
 from pants_enginewright.models.checkpoint import Checkpoint
+from pants_enginewright.models.graph import Graph
+from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionInput, ActionResult
 from pants_enginewright.steps.files import Files
 
@@ -29,19 +32,27 @@ class OnnxModel:
     checkpoint: Checkpoint
     task: str
     dtype: str
+    logits: str
+    """Of which positions, where it has any: `all` or `last`."""
     environment: str
     """Kind of the tool environment that exported it."""
     graph: Files
     """`model.onnx`."""
     data: Files
     """The files that the graph's external data lie in; they belong beside it."""
-    export: ActionResult
-    """Its result has opset, IR version, inputs and outputs."""
+    record: Files
+    """`onnx.json`: inputs, outputs, opsets, IR version and names of the data files."""
     steps: Tuple[ActionResult, ...]
     quantization: Optional[ActionResult] = None
-    """Its result is the report; the graph is that of `export` with other weights."""
+    """Its result is the report."""
     replacement: Optional[ActionResult] = None
     """Its result says which subgraphs became operators of our own."""
+
+    def with_graph(self, made: Graph, **changes: Any) -> OnnxModel:
+        """The model that a transformation made of this one."""
+        return dataclasses.replace(
+            self, graph=made.graph, data=made.data, record=made.record, **changes
+        )
 
     def plugins(self) -> List[Dict[str, Any]]:
         """Operators of our own, as `engine.json` describes them for a product without plugins."""
@@ -77,14 +88,16 @@ class OnnxModel:
             "keep": scheme["keep"],
         }
 
-    def dynamic_axes(self) -> Dict[str, Dict[str, str]]:
-        """Tensor name to position (as text) to name of each dynamic axis."""
-        result = self.export.parsed()
-        tensors = [*result["inputs"], *result["outputs"]]
-        return {
-            t["name"]: {str(i): n for i, n in enumerate(t["shape"]) if isinstance(n, str)}
-            for t in tensors
-        }
+    @property
+    def axes(self) -> Tuple[str, ...]:
+        """Names of axes that its inputs must have."""
+        return TASKS[self.task].axes
+
+    @property
+    def length(self) -> Optional[int]:
+        """Tokens that it was made for at most; None where its configuration does not say."""
+        limit = self.checkpoint.summary()["length"]
+        return None if limit is None else int(limit["tokens"])
 
 
 @union(in_scope_types=[EnvironmentName])

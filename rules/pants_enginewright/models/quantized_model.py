@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable
 
@@ -12,6 +11,7 @@ from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, 
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Steps
 from pants_enginewright.models.export import ExportModel
+from pants_enginewright.models.graph import Graph, GraphRequest
 from pants_enginewright.models.onnx_model import MadeModel, MakeModel
 from pants_enginewright.models.targets import (
     GroupSizeField,
@@ -20,7 +20,6 @@ from pants_enginewright.models.targets import (
     QuantizedModelSourceField,
 )
 from pants_enginewright.steps.action import ActionRequest, ActionResult
-from pants_enginewright.steps.files import ComposeFiles, Files
 
 
 @dataclass(frozen=True)
@@ -64,19 +63,10 @@ async def quantize_model(fields: QuantizeModel) -> MadeModel:
             fresh=fields.fresh,
         ),
     )
-    model = await Get(Files, ComposeFiles, ComposeFiles.under("model", result.files))
-    graph = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, "model.onnx"))
-    names = result.parsed()["external_data"]
-    data = await Get(Files, ComposeFiles, ComposeFiles.named(model.entries, *names))
+    made = await Get(Graph, GraphRequest(result))
+    steps = (*exported.model.steps, result)
     return MadeModel(
-        dataclasses.replace(
-            exported.model,
-            address=fields.address,
-            graph=graph,
-            data=data,
-            steps=(*exported.model.steps, result),
-            quantization=result,
-        )
+        exported.model.with_graph(made, address=fields.address, quantization=result, steps=steps)
     )
 
 

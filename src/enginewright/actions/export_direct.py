@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
-from enginewright.document import encode
 from enginewright.errors import Problem, raise_if_any
 from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
 from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
@@ -94,9 +93,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         attention_operator=target.name != "float32",
     )
     model = decoder_model(architecture, chosen, options)
-    record = write_graph(model, outputs)
+    write_graph(model, outputs)
     return {
-        **encode(record),
         "converted": converted,
         "dtype": target.name,
         "task": parameters.task,

@@ -12,7 +12,6 @@ from pathlib import Path
 from enginewright import canonical_json
 from enginewright.checkpoint.config import parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
-from enginewright.document import encode
 from enginewright.exporters.torch.clean import clean
 from enginewright.exporters.torch.export import check_task, export, task_module
 from enginewright.exporters.torch.load_model import check_support, load_model
@@ -57,7 +56,6 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     return {
         "task": spec.task,
         "dtype": spec.dtype,
-        **encode(record),
         "warnings": warnings,
     }
 

@@ -54,9 +54,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
                 reasons or "none",
             )
         )
-    record = write_graph(quantized.model, outputs)
+    write_graph(quantized.model, outputs)
     return {
-        "external_data": list(record.external_data),
         "scheme": asdict(scheme),
         "matrix_weights": _totals([t for t in quantized.tensors if not t.kept]),
         "tensors": [asdict(tensor) for tensor in quantized.tensors],

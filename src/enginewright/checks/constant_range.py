@@ -1,17 +1,25 @@
-"""Constants of the graph that are NaN, infinite, or beyond what float16 holds."""
+"""Constants of the graph that are NaN, infinite, or beyond what float16 or bfloat16 holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 
+from enginewright.checks.exactness import NAMES
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
+from enginewright.onnx_model.flow import MOVES, is_standard
 from enginewright.onnx_model.reader import CheckedModel, Constant
 
 HALF_MAX = 65504.0
+LARGEST: Mapping[int, float] = {
+    onnx.TensorProto.FLOAT16: HALF_MAX,
+    onnx.TensorProto.BFLOAT16: 3.3895313892515355e38,
+}
+"""By type. The least float32, which often masks, is beyond that of bfloat16 too."""
 _FLOATS = (
     onnx.TensorProto.BFLOAT16,
     onnx.TensorProto.DOUBLE,
@@ -22,7 +30,7 @@ _MASK_FIX = "mask with a finite number such as -30000: it leaves room for the sc
 
 
 def check_constant_range(checked: CheckedModel) -> Findings:
-    """NaN always fails; infinities and numbers beyond 65504 fail where they become float16."""
+    """NaN always fails; what is beyond float16 or bfloat16 fails where it becomes that."""
     return Findings.join(
         _check(checked, constant)
         for constant in checked.constants
@@ -35,38 +43,57 @@ def _check(checked: CheckedModel, constant: Constant) -> Findings:
     here = f"{checked.where}, constant `{constant.name}`"
     if np.isnan(values).any():
         return Findings((Problem("a constant is NaN", here, "a number"),))
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest < HALF_MAX:
-        return Findings()
-    is_half = constant.tensor.data_type == onnx.TensorProto.FLOAT16
-    becomes_half = is_half or any(_half_casts(checked, constant.name))
-    if largest > HALF_MAX and becomes_half:
+    findings = [Findings()]
+    for data_type in LARGEST:
+        is_half = constant.tensor.data_type == data_type
+        if is_half or _becomes(checked, constant.name, data_type):
+            findings.append(_check_half(values, here, data_type))
+    joined = Findings.join(findings)
+    if np.isinf(values).any() and not joined.problems:
+        warning = f"{here}: infinite; an attention row in which all is masked with it becomes NaN"
+        return Findings(warnings=(warning,))
+    return joined
+
+
+def _check_half(values: NDArray[np.float64], here: str, data_type: int) -> Findings:
+    limit, largest = LARGEST[data_type], float(np.abs(values).max(initial=0.0))
+    name = NAMES[data_type]
+    if largest > limit:
         problem = Problem(
-            "a constant is beyond the range of float16",
+            f"a constant is beyond the range of {name}",
             here,
-            f"at most {HALF_MAX:g} in magnitude",
+            f"at most {limit:g} in magnitude",
             f"{largest:g}",
             _MASK_FIX,
         )
         return Findings((problem,))
-    if largest == HALF_MAX and becomes_half:
+    if largest == limit:
         warning = (
-            f"{here}: the largest float16 number; if it masks attention, a negative score added "
+            f"{here}: the largest {name} number; if it masks attention, a negative score added "
             "to it is minus infinity, and a row in which all is masked becomes NaN"
         )
-        return Findings(warnings=(warning,))
-    if np.isinf(values).any():
-        warning = f"{here}: infinite; an attention row in which all is masked with it becomes NaN"
         return Findings(warnings=(warning,))
     return Findings()
 
 
-def _half_casts(checked: CheckedModel, name: str) -> Iterator[bool]:
-    for node, _ in checked.consumers.get(name, []):
-        if node.op_type == "Cast":
-            target = next(item.i for item in node.attribute if item.name == "to")
-            yield target == onnx.TensorProto.FLOAT16
-        elif node.op_type == "CastLike":
-            yield checked.types.get(node.output[0]) == onnx.TensorProto.FLOAT16
-        elif node.op_type in ("Where", "Reshape", "Unsqueeze", "Expand", "Identity", "Mul"):
-            yield from _half_casts(checked, node.output[0])
+def _becomes(checked: CheckedModel, name: str, data_type: int) -> bool:
+    """Whether the constant is cast to the type, directly or behind what passes it on."""
+    seen, queue = {name}, [name]
+    while queue:
+        for node, place in checked.consumers.get(queue.pop(), []):
+            if not node.output or node.output[0] in seen:
+                continue
+            result = checked.types.get(node.output[0])
+            if is_standard(node, "Cast", "CastLike") and result == data_type:
+                return True
+            if _passes_on(node, place):
+                seen.add(node.output[0])
+                queue.append(node.output[0])
+    return False
+
+
+def _passes_on(node: onnx.NodeProto, place: int) -> bool:
+    if is_standard(node, "Mul", "Neg"):
+        return True
+    places = MOVES.get(node.op_type, ()) if is_standard(node, *MOVES) else ()
+    return places is None or place in places

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from enginewright.compatibility.tables import row
+from enginewright.compatibility.tables import find, row
 from enginewright.errors import Problem
+from enginewright.onnx_model.reader_limits import Reader, find_limits
+
+
+def known_reader(name: str) -> Reader | None:
+    """The limits of a reader such as `onnxruntime 1.32.0`; None where the table lacks it."""
+    found = find("onnx_reader", name)
+    if found is None:
+        return None
+    return Reader(name, found["opset_min"], found["opset_max"], found["ir_max"])
 
 
 def reader_problems(reader: str, *, opset: int, ir_version: int) -> list[Problem]:
@@ -12,25 +21,5 @@ def reader_problems(reader: str, *, opset: int, ir_version: int) -> list[Problem
     Raises `InputError` for a reader that the table lacks.
     """
     found = row("onnx_reader", reader)
-    problems = []
-    if ir_version > found["ir_max"]:
-        problems.append(
-            Problem(
-                f"{reader} does not read ONNX IR version {ir_version}",
-                found.name,
-                f"IR version {found['ir_max']} or lower",
-                str(ir_version),
-                "write the file with the lower IR version: `model.ir_version` in onnx",
-            )
-        )
-    if not found["opset_min"] <= opset <= found["opset_max"]:
-        problems.append(
-            Problem(
-                f"{reader} does not read opset {opset}",
-                found.name,
-                f"opset {found['opset_min']} to {found['opset_max']}",
-                str(opset),
-                "export with an opset of that range, or convert with `onnx.version_converter`",
-            )
-        )
-    return problems
+    limits = Reader(reader, found["opset_min"], found["opset_max"], found["ir_max"])
+    return [*find_limits(limits, found.name, opset=opset, ir_version=ir_version)]

@@ -41,7 +41,8 @@ class DataType:
 
     @property
     def is_floating(self) -> bool:
-        return self.onnx_name.startswith(("FLOAT", "BFLOAT", "DOUBLE"))
+        """Complex numbers too."""
+        return self.onnx_name.startswith(("FLOAT", "BFLOAT", "DOUBLE", "COMPLEX"))
 
     def bytes_of(self, shape: Sequence[int]) -> int:
         """Bytes of a tensor; types below a byte are packed, and the last byte is filled up."""

@@ -12,6 +12,7 @@ import onnx.inliner
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from enginewright.errors import InputError, Problem
+from enginewright.onnx_model.data_type import DATA_TYPES
 from enginewright.onnx_model.external_tensors import without_unread_values
 from enginewright.onnx_model.tensors import all_tensors, graphs, nodes
 
@@ -72,6 +73,11 @@ class CheckedModel:
             for position, name in enumerate(node.input):
                 consumers.setdefault(name, []).append((node, position))
         return consumers
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a value has a type of whole numbers; truths count as such."""
+        data_type = DATA_TYPES.get(self.types.get(name, 0))
+        return data_type is not None and not data_type.is_floating
 
     def place(self, node: onnx.NodeProto) -> str:
         """Where a node is, for a message."""

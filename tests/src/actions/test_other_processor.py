@@ -118,13 +118,15 @@ class Steps:
         canonical_json.write(outputs / "result.json", result)
         return outputs
 
-    def build_engine(self, name: str, model: list[Path], **parameters: object) -> None:
+    def build_engine(
+        self, name: str, model: list[Path], record: Path, **parameters: object
+    ) -> None:
         """In a process of its own, where it has its heap."""
         folder = self.folder / name
         folder.mkdir()
-        for path in model:
+        for path in (record, *model):
             (folder / path.name).hardlink_to(path)
-        inputs = {"model": [path.name for path in model]}
+        inputs = {"model": [path.name for path in model], "record": [record.name]}
         write_request(folder, "build_engine", inputs, parameters)
         ran = run(folder, "-m", "enginewright.products.tensorrt_rtx.build", **os.environ)
         assert ran.code == 0, ran.errors
@@ -167,6 +169,7 @@ def run_steps(checkpoint: Path, folder: Path) -> None:
     steps.build_engine(
         "engine",
         [direct / "model/model.onnx", folder / "converted/weights/model.safetensors"],
+        direct / "onnx.json",
         toolchain=toolchain,
         profiles=[PROFILE],
         compute_capabilities=["8.9"],

@@ -12,11 +12,13 @@ import pytest
 from enginewright.actions import check_graph, check_weights
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.description import describe
 from enginewright.step import ActionRequest, InputFile
 
 TEXT = """<ir_version: 10, opset_import: ["" : 23]>
 main (float16[batch, 2] x) => (float16[batch, 3] y) { y = MatMul(x, w) }"""
 AXES = {"x": {"0": "batch"}, "y": {"0": "batch"}}
+STANDARD = {"dynamic_axes": ["batch"], "dtype": "float16", "reader": None, "length": 128}
 READER = {"product": "TensorRT for RTX", "opset_min": 9, "opset_max": 23, "ir_max": 10}
 
 
@@ -28,6 +30,7 @@ def write_model(folder: Path, weights: np.ndarray, dtype: int = onnx.TensorProto
     tensor.external_data.add(key="location", value="model.onnx.data")
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
+    describe(proto).write(folder)
     (folder / "model.onnx.data").write_bytes(weights.tobytes())
     return path
 
@@ -40,9 +43,13 @@ def request(parameters: dict[str, Any], **inputs: list[Path]) -> ActionRequest:
     return ActionRequest("check", files, parameters)
 
 
+def graph_request(path: Path, parameters: dict[str, Any]) -> ActionRequest:
+    return request({**STANDARD, **parameters}, model=[path], record=[path.with_name("onnx.json")])
+
+
 def graph_errors(path: Path, parameters: dict[str, Any]) -> str:
     with pytest.raises(InputError) as caught:
-        check_graph.run(request(parameters, model=[path]), path.parent)
+        check_graph.run(graph_request(path, parameters), path.parent)
     return str(caught.value)
 
 
@@ -56,17 +63,21 @@ def weight_errors(path: Path, dtype: str) -> str:
 @pytest.mark.parametrize("axes", [AXES, ["batch"]], ids=["by-tensor", "by-name"])
 def test_a_sound_model_passes_every_check(tmp_path: Path, axes: Any) -> None:
     path = write_model(tmp_path, np.ones((2, 3), np.float16))
-    parameters = {"dynamic_axes": axes, "dtype": "float16", "reader": READER}
-    assert check_graph.run(request(parameters, model=[path]), tmp_path) == {
+    parameters = {"dynamic_axes": axes, "reader": READER}
+    assert check_graph.run(graph_request(path, parameters), tmp_path) == {
         "checks": [
             "attribute_size",
             "constant_range",
             "dynamic_axes",
             "external_data",
             "half_norms",
+            "half_positions",
+            "half_sums",
             "int64_constants",
+            "mask_sums",
             "names",
             "reader_limits",
+            "record",
             "shape_inputs",
             "shapes",
             "structure",
@@ -91,8 +102,9 @@ def test_wrong_parameters_together(tmp_path: Path) -> None:
     path = write_model(tmp_path, np.ones((2, 3), np.float16))
     parameters = {"dynamic_axes": {"x": 1}, "dtype": "int3", "reader": {}, "more": 1}
     text = graph_errors(path, parameters)
-    for name in parameters:
-        assert f"parameter `{name}`" in text
+    for where in ("dynamic_axes.x", "dtype", "reader"):
+        assert f"parameters, {where}" in text
+    assert "unknown field `more`" in text
 
 
 @pytest.mark.parametrize(
@@ -106,7 +118,24 @@ def test_wrong_parameters_together(tmp_path: Path) -> None:
 def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, expected: str) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
-    assert expected in graph_errors(path, {"dynamic_axes": {}})
+    path.with_name("onnx.json").write_text("{}")
+    assert expected in graph_errors(path, {})
+
+
+@pytest.mark.parametrize(
+    ("reader", "problems", "warnings"),
+    [("onnxruntime 1.17", 2, 0), ("onnxruntime 1.32.0", 0, 0), ("onnxruntime 9.9", 0, 1)],
+)
+def test_a_reader_by_name_has_the_limits_of_the_table(
+    tmp_path: Path, reader: str, problems: int, warnings: int
+) -> None:
+    path = write_model(tmp_path, np.ones((2, 3), np.float16))
+    if problems:
+        text = graph_errors(path, {"reader": reader})
+        assert text.count("onnxruntime 1.17 does not read this") == problems
+        return
+    result = check_graph.run(graph_request(path, {"reader": reader}), tmp_path)
+    assert len(result["warnings"]) == warnings
 
 
 def test_sound_weights(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from enginewright.checks.findings import Findings
 from enginewright.checks.half_norms import check_half_norms
 from enginewright.checks.int64_constants import check_int64_constants
 from enginewright.checks.names import check_names
-from enginewright.checks.reader_limits import Reader, check_reader_limits
 from enginewright.checks.shape_inputs import check_shape_inputs
 from enginewright.checks.structure import check_shapes, check_structure
 from enginewright.checks.weight_dtype import check_weight_dtype
@@ -44,20 +43,6 @@ def test_sound_graph_has_no_findings() -> None:
     assert check_names(graph, "m") == Findings()
     assert check_half_norms(SOUND) == Findings()
     assert check_shape_inputs(SOUND) == Findings()
-
-
-# --- reader limits ------------------------------------------------------------------------------
-
-
-def test_ir_and_opset_beyond_the_reader() -> None:
-    """onnx 1.16 wrote IR 10 where ONNX Runtime 1.17 read 9: both limits are checked."""
-    reader = Reader("ONNX Runtime 1.17", 7, 20, 9)
-    findings = check_reader_limits(SOUND.model, "m", reader)
-    assert [(p.where, p.expected, p.actual) for p in findings.problems] == [
-        ("m, `ir_version`", "at most 9", "10"),
-        ("m, `opset_import`", "7 to 20", "23"),
-    ]
-    assert check_reader_limits(SOUND.model, "m", Reader("X", 7, 23, 10)) == Findings()
 
 
 # --- structure and shapes -----------------------------------------------------------------------

@@ -50,7 +50,6 @@ def written(tmp_path_factory):
 def test_the_result(written):
     result = json.loads((written / "outputs/result.json").read_text())
     assert result == {
-        "external_data": [],
         "mode": "kernel",
         "domain": {"name": "enginewright", "version": 1},
         "replaced": [

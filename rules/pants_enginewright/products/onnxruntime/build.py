@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable
+from typing import Any, Dict, Iterable, Optional
 
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import Target
@@ -35,6 +35,13 @@ from pants_enginewright.steps.files import ComposeFiles, File, Files
 
 ENVIRONMENT = "run"
 """Kind of the tool environment that optimizes an engine, and runs it."""
+READER = "onnxruntime"
+
+
+def name_reader(wheels: Files) -> Optional[str]:
+    """`onnxruntime 1.32.0` by its wheel, as the library's table of readers calls it."""
+    names = [wheel.name.split("-") for wheel in wheels.entries]
+    return next((f"{name} {version}" for name, version, *_ in names if name == READER), None)
 
 
 def plan_onnxruntime_build(target: Target, model: OnnxModel) -> ActionRequest:
@@ -90,14 +97,15 @@ async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> Onnxrunti
     target = request.target
     address = target.address
     model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
-    graph_check = await Get(ActionResult, ActionRequest, plan_graph_check(model))
+    builder = await Get(Tools, ToolsRequest(ENVIRONMENT, None))
+    check = plan_graph_check(model, name_reader(builder.environment.wheels))
     build = plan_onnxruntime_build(target, model)
-    weights_check, built, estimate, exporter, builder = await MultiGet(
+    graph_check = await Get(ActionResult, ActionRequest, check)
+    weights_check, built, estimate, exporter = await MultiGet(
         Get(ActionResult, ActionRequest, plan_weights_check(model)),
         Get(ActionResult, ActionRequest, build),
         Get(SizeEstimate, EstimateSize(address, model, canonical_json.dumps([]))),
         Get(Tools, ToolsRequest(model.environment, None)),
-        Get(Tools, ToolsRequest(ENVIRONMENT, None)),
     )
     shipped = plan_files(built, model.checkpoint.tokenizer)
     names = tuple(built.parsed()["files"])

@@ -20,6 +20,7 @@ from enginewright.engines.optimization_profile import OptimizationProfile
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.record import OnnxRecord
 from enginewright.products.tensorrt import deterministic_process, libraries, profile_resolution
 from enginewright.products.tensorrt.builder_config import (
     add_profile,
@@ -28,7 +29,6 @@ from enginewright.products.tensorrt.builder_config import (
 )
 from enginewright.products.tensorrt.builder_log import BuilderLog
 from enginewright.products.tensorrt.network import ParsedNetwork, parse
-from enginewright.products.tensorrt.onnx_signature import OnnxSignature
 from enginewright.products.tensorrt.options import BuildOptions, BuildRequest, Toolchain
 from enginewright.products.tensorrt.progress_monitor import PhaseTracker, monitor, report_progress
 
@@ -82,9 +82,13 @@ class _Serialized:
 
 
 def build(
-    request: BuildRequest, model: Path, plan: Path, verify_inputs: Callable[[], None]
+    request: BuildRequest,
+    model: Path,
+    record: OnnxRecord,
+    plan: Path,
+    verify_inputs: Callable[[], None],
 ) -> BuiltEngine:
-    """Build the engine of `model` into the file `plan`.
+    """Build the engine of `model`, which `record` describes, into the file `plan`.
 
     `verify_inputs` raises `InputError` when the files at hand are not the promised ones. Raises
     `InputError` for that, for every user mistake, for a library other than the toolchain's, and
@@ -98,7 +102,7 @@ def build(
     with ThreadPoolExecutor(max_workers=1) as beside:
         verified = beside.submit(verify_inputs)
         try:
-            serialized = _serialize(trt, request, model)
+            serialized = _serialize(trt, request, model, record)
         finally:
             verified.result()  # A wrong file explains whatever the builder says of it.
         # Every library that took part is mapped now; some may have come during the build.
@@ -132,18 +136,17 @@ def _write(path: Path, view: memoryview) -> None:
             stream.write(view[begin : begin + _PIECE])
 
 
-def _serialize(trt: Any, request: BuildRequest, model: Path) -> _Serialized:
-    signature = OnnxSignature.read(model)
+def _serialize(trt: Any, request: BuildRequest, model: Path, record: OnnxRecord) -> _Serialized:
     problems = check_version(request.toolchain)
     problems += check_compute_capabilities(trt, request.toolchain, request.options)
-    problems += profile_resolution.check(signature.inputs, request.profiles)
+    problems += profile_resolution.check(record.inputs, request.profiles)
     raise_if_any(problems)
 
     log = BuilderLog()
     logger = log.logger(trt)
     builder = trt.Builder(logger)
     deterministic_process.align_heap()
-    parsed = parse(trt, builder, logger, log, model, signature)
+    parsed = parse(trt, builder, logger, log, model, record)
     profiles = resolve_profiles(parsed, request)
     config = configure(trt, builder, request.options)
     for profile in profiles:

@@ -9,8 +9,8 @@ from typing import Any
 
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
+from enginewright.onnx_model.record import Dim, OnnxRecord, TensorRecord
 from enginewright.products.tensorrt.builder_log import BuilderLog
-from enginewright.products.tensorrt.onnx_signature import Dim, OnnxSignature, TensorSignature
 from enginewright.products.tensorrt.profile_resolution import named_shape
 
 # Names of the builder's data types -> the names that engine.json uses (those of numpy, ml_dtypes).
@@ -35,13 +35,13 @@ class ParsedNetwork:
     network: Any
     parser: Any
     """Kept alive: it owns the weights that the network points to."""
-    signature: OnnxSignature
+    record: OnnxRecord
 
     @property
-    def inputs(self) -> tuple[TensorSignature, ...]:
+    def inputs(self) -> tuple[TensorRecord, ...]:
         """Inputs with the dims that the builder sees, and the names of the file."""
         return tuple(
-            _merge(self.network.get_input(i), self.signature.inputs)
+            _merge(self.network.get_input(i), self.record.inputs)
             for i in range(self.network.num_inputs)
         )
 
@@ -57,15 +57,14 @@ class ParsedNetwork:
     def _tensors(self) -> Iterator[EngineTensor]:
         network = self.network
         sides = (
-            ("input", network.num_inputs, network.get_input, self.signature.inputs),
-            ("output", network.num_outputs, network.get_output, self.signature.outputs),
+            ("input", network.num_inputs, network.get_input, self.record.inputs),
+            ("output", network.num_outputs, network.get_output, self.record.outputs),
         )
-        for mode, count, get, signatures in sides:
+        for mode, count, get, records in sides:
             for index in range(count):
                 tensor = get(index)
-                shape = named_shape(_merge(tensor, signatures))
-                dtype = _DTYPES.get(tensor.dtype.name, tensor.dtype.name.lower())
-                yield EngineTensor(tensor.name, mode, dtype, shape)
+                merged = _merge(tensor, records)
+                yield EngineTensor(tensor.name, mode, merged.dtype, named_shape(merged))
 
 
 def _volume(shape: tuple[int, ...]) -> int:
@@ -75,18 +74,19 @@ def _volume(shape: tuple[int, ...]) -> int:
     return volume
 
 
-def _merge(tensor: Any, signatures: tuple[TensorSignature, ...]) -> TensorSignature:
+def _merge(tensor: Any, records: tuple[TensorRecord, ...]) -> TensorRecord:
     """Dims of the builder where it knows the size, else the axis names of the ONNX file."""
-    named = {signature.name: signature.shape for signature in signatures}.get(tensor.name, ())
+    named = {record.name: record.shape for record in records}.get(tensor.name, ())
     dims: list[Dim] = []
     for index, size in enumerate(tuple(tensor.shape)):
         name = named[index] if index < len(named) else None
         dims.append(size if size >= 0 else (name if isinstance(name, str) else None))
-    return TensorSignature(tensor.name, tuple(dims))
+    dtype = _DTYPES.get(tensor.dtype.name, tensor.dtype.name.lower())
+    return TensorRecord(tensor.name, dtype, tuple(dims))
 
 
 def parse(
-    trt: Any, builder: Any, logger: Any, log: BuilderLog, model: Path, signature: OnnxSignature
+    trt: Any, builder: Any, logger: Any, log: BuilderLog, model: Path, record: OnnxRecord
 ) -> ParsedNetwork:
     """Parse `model`, with its external data beside it.
 
@@ -101,7 +101,7 @@ def parse(
         problems = [_node_problem(model, error) for error in errors if error.node_operator()]
         raise InputError(problems or _model_problem(model, log))
     _allow_decomposition(trt, network)
-    return ParsedNetwork(network, parser, signature)
+    return ParsedNetwork(network, parser, record)
 
 
 def _allow_decomposition(trt: Any, network: Any) -> None:

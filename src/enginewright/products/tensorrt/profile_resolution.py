@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from enginewright.engines.optimization_profile import OptimizationProfile, Range
 from enginewright.errors import Problem
-from enginewright.products.tensorrt.onnx_signature import TensorSignature
+from enginewright.onnx_model.record import TensorRecord
 from enginewright.products.tensorrt.options import ProfileRequest
 
 
@@ -15,11 +15,11 @@ def axis_name(tensor: str, index: int, dim: int | str | None) -> int | str:
     return f"{tensor}:{index}" if dim is None else dim
 
 
-def named_shape(tensor: TensorSignature) -> tuple[int | str, ...]:
+def named_shape(tensor: TensorRecord) -> tuple[int | str, ...]:
     return tuple(axis_name(tensor.name, index, dim) for index, dim in enumerate(tensor.shape))
 
 
-def check(inputs: Sequence[TensorSignature], profiles: Sequence[ProfileRequest]) -> list[Problem]:
+def check(inputs: Sequence[TensorRecord], profiles: Sequence[ProfileRequest]) -> list[Problem]:
     """Problems of `profiles`: axes that are not in the model, dynamic axes that are not covered."""
     owners: dict[str, list[str]] = {}
     for tensor in inputs:
@@ -97,7 +97,7 @@ def check_values(
     return problems
 
 
-def resolve(inputs: Sequence[TensorSignature], profile: ProfileRequest) -> OptimizationProfile:
+def resolve(inputs: Sequence[TensorRecord], profile: ProfileRequest) -> OptimizationProfile:
     """Dims of every dynamic input at the minimum, optimum and maximum of a checked profile."""
     shapes: dict[str, Range] = {}
     for tensor in inputs:

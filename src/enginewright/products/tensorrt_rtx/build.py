@@ -1,7 +1,8 @@
 """Step: build a serialized engine from an ONNX model, with TensorRT for RTX.
 
-Inputs: `model` (one `.onnx` file, and its external data in the same folder). Parameters: see
-`products.tensorrt.options`. Outputs: `engine.plan`; the result describes it.
+Inputs: `model` (one `.onnx` file, and its external data in the same folder), `record` (its
+onnx.json). Parameters: see `products.tensorrt.options`. Outputs: `engine.plan`; the result
+describes it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright.onnx_model.files import find_model
+from enginewright.onnx_model.record import read_record
 from enginewright.products.tensorrt import deterministic_process
 from enginewright.products.tensorrt.builder import build
 from enginewright.products.tensorrt.options import BuildRequest
@@ -18,13 +20,15 @@ from enginewright.step import ActionRequest, Result, main
 def run(request: ActionRequest, outputs: Path) -> Result:
     build_request = BuildRequest.decode(request.parameters)
     files = request.files("model")
-    model = find_model([file.path for file in files])
+    model, record = find_model([file.path for file in files]), request.file("record")
 
     def verify_inputs() -> None:
-        for file in files:
+        for file in (record, *files):
             file.verify()
 
-    return build(build_request, model, outputs / "engine.plan", verify_inputs).to_json()
+    described = read_record(record.path)
+    plan = outputs / "engine.plan"
+    return build(build_request, model, described, plan, verify_inputs).to_json()
 
 
 def run_deterministically(request: ActionRequest, outputs: Path) -> Result:

@@ -10,6 +10,7 @@ from enginewright import canonical_json
 from enginewright.actions.export_direct import run
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.record import TensorRecord, read_record
 from enginewright.step import ActionRequest, InputFile
 
 TINY = {
@@ -113,7 +114,7 @@ def problems(folder, config, checkpoint, **changes):
 def test_weights_stay_where_they_are(tmp_path):
     result, path = export(tmp_path, TINY, descriptor(TINY))
     assert result["converted"] is False
-    assert result["external_data"] == ["model.safetensors"]
+    assert read_record(tmp_path / "outputs/onnx.json").external_data == ("model.safetensors",)
     model = onnx.load(path, load_external_data=False)
     external = {
         tensor.name: {entry.key: entry.value for entry in tensor.external_data}
@@ -158,14 +159,11 @@ def test_another_dtype_names_converted_weights(tmp_path):
     assert {tensor.data_type for tensor in weights} == {onnx.TensorProto.FLOAT16}
 
 
-def test_result_describes_the_interface(tmp_path):
-    result, _ = export(tmp_path, TINY, descriptor(TINY), task="text-generation", logits="all")
-    assert result["inputs"] == [
-        {"name": "input_ids", "dtype": "int64", "shape": ["batch", "sequence"]}
-    ]
-    assert result["outputs"] == [
-        {"name": "logits", "dtype": "bfloat16", "shape": ["batch", "sequence", 64]}
-    ]
+def test_the_record_describes_the_interface(tmp_path):
+    export(tmp_path, TINY, descriptor(TINY), task="text-generation", logits="all")
+    record = read_record(tmp_path / "outputs/onnx.json")
+    assert record.inputs == (TensorRecord("input_ids", "int64", ("batch", "sequence")),)
+    assert record.outputs == (TensorRecord("logits", "bfloat16", ("batch", "sequence", 64)),)
 
 
 def test_unknown_architecture_points_to_no_other_exporter(tmp_path):

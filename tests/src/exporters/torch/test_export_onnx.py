@@ -26,6 +26,7 @@ from enginewright.exporters.torch.export import check_task
 from enginewright.exporters.torch.load_model import check_support, load_model
 from enginewright.exporters.torch.spec import ExportSpec
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.record import read_record
 from enginewright.step import ActionRequest, InputFile, run_step
 from enginewright.tasks.registry import TASKS
 from enginewright.tasks.text_generation.torch_module import TextGeneration
@@ -321,8 +322,12 @@ def test_initializers_have_the_names_of_the_checkpoint(exports: Exports) -> None
 
 def checks_of(folder: Path, axes: Any, dtype: str) -> dict[str, Any]:
     path = folder / "outputs" / "model" / "model.onnx"
-    inputs = {"model": (InputFile(path, FileDigest.of(path)),)}
-    given = {"dynamic_axes": axes, "dtype": dtype, "reader": READER}
+    record = folder / "outputs" / "onnx.json"
+    inputs = {
+        "model": (InputFile(path, FileDigest.of(path)),),
+        "record": (InputFile(record, FileDigest.of(record)),),
+    }
+    given = {"dynamic_axes": axes, "dtype": dtype, "reader": READER, "length": 1 << 20}
     return dict(check_graph.run(ActionRequest("check_graph", inputs, given), folder))
 
 
@@ -333,7 +338,7 @@ def test_exported_graphs_pass_every_check(exports: Exports) -> None:
     for name, axes in (("decoder", decoder), ("encoder", encoder)):
         result = checks_of(exports.folders[name], axes, "float16")
         assert result["warnings"] == []
-        assert len(result["checks"]) == 12
+        assert len(result["checks"]) == 16
 
 
 def test_an_old_opset_with_a_static_batch(tmp_path: Path) -> None:
@@ -345,7 +350,7 @@ def test_an_old_opset_with_a_static_batch(tmp_path: Path) -> None:
         "text-generation", opset=18, dynamic_axes=["sequence"], static_axes={"batch": 2}
     )
     result = export_onnx.run(request(checkpoint, **given), outputs)
-    assert result["inputs"][0]["shape"] == [2, "sequence"]
+    assert read_record(outputs / "onnx.json").inputs[0].shape == (2, "sequence")
     assert result["warnings"] == []
     axes = {"input_ids": {"1": "sequence"}, "logits": {"1": "sequence"}}
     assert checks_of(tmp_path, axes, "float16")["warnings"] == []

@@ -15,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 from step_process import Ran, run_module, write_request
 
+from enginewright.onnx_model.description import describe
 from enginewright.products.tensorrt import libraries
 from enginewright.products.tensorrt.products import TENSORRT_RTX
 
@@ -118,7 +119,10 @@ def build(
 
 
 def run(folder: Path, files: list[Path], parameters: dict[str, Any]) -> Ran:
-    write_request(folder, STEP, {"model": [f.relative_to(folder) for f in files]}, parameters)
+    graph = next(file for file in files if file.suffix == ".onnx")
+    describe(onnx.load(str(graph), load_external_data=False)).write(folder)
+    inputs = {"model": [f.relative_to(folder) for f in files], "record": ["onnx.json"]}
+    write_request(folder, STEP, inputs, parameters)
     return run_module(folder, MODULE)
 
 
@@ -356,8 +360,11 @@ def test_external_data_that_is_not_there_is_an_error(
 
 def test_a_changed_input_is_refused(toolchain: dict[str, Any], tmp_path: Path) -> None:
     [model] = save(tmp_path / "model", STATIC)
+    describe(onnx.load(str(model))).write(tmp_path)
     parameters = {"toolchain": toolchain, "compute_capabilities": ["8.9"]}
-    write_request(tmp_path, STEP, {"model": ["model/model.onnx"]}, parameters)
+    write_request(
+        tmp_path, STEP, {"model": ["model/model.onnx"], "record": ["onnx.json"]}, parameters
+    )
     model.write_bytes(model.read_bytes() + b"\x00")
     ran = run_module(tmp_path, MODULE)
     assert ran.code == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from safetensors.numpy import save_file
 from step_process import run, write_request
@@ -14,6 +15,7 @@ from step_process import run, write_request
 from enginewright import canonical_json
 from enginewright.actions import export_direct, verify_checkpoint
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.description import describe
 from enginewright.products.tensorrt import libraries
 from enginewright.products.tensorrt.products import TENSORRT_RTX
 from enginewright.step import ActionRequest, InputFile
@@ -144,7 +146,10 @@ def build(folder: Path, model: Path, *command: str, **variables: str) -> tuple[s
         "profiles": PROFILES,
         "compute_capabilities": ["8.9"],
     }
-    write_request(folder, "build_engine", {"model": files}, parameters)
+    graph = onnx.load(str(folder / "model.onnx"), load_external_data=False)
+    describe(graph).write(folder)
+    inputs = {"model": files, "record": ["onnx.json"]}
+    write_request(folder, "build_engine", inputs, parameters)
     ran = run(folder, *(command or ("-m", "enginewright.products.tensorrt_rtx.build")), **variables)
     assert ran.code == 0, ran.errors
     return hashlib.sha256(ran.plan).hexdigest(), ran.printed

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from enginewright.onnx_model.record import TensorRecord
 from enginewright.products.tensorrt import profile_resolution
-from enginewright.products.tensorrt.onnx_signature import TensorSignature
 from enginewright.products.tensorrt.options import ProfileRequest
 
-IDS = TensorSignature("input_ids", ("batch", "sequence"))
-MASK = TensorSignature("mask", ("batch", 1, "sequence"))
-FIXED = TensorSignature("scale", (16,))
+IDS = TensorRecord("input_ids", "int64", ("batch", "sequence"))
+MASK = TensorRecord("mask", "int64", ("batch", 1, "sequence"))
+FIXED = TensorRecord("scale", "float32", (16,))
 
 
 def test_ranges_of_axes_become_ranges_of_dims() -> None:
@@ -21,7 +21,7 @@ def test_ranges_of_axes_become_ranges_of_dims() -> None:
 
 
 def test_an_axis_without_a_name_is_called_by_tensor_and_index() -> None:
-    tensor = TensorSignature("x", (None, 3))
+    tensor = TensorRecord("x", "float32", (None, 3))
     profile = ProfileRequest({"x:0": (1, 2, 4)})
     assert profile_resolution.check([tensor], [profile]) == []
     assert profile_resolution.resolve([tensor], profile).shapes == {"x": ((1, 3), (2, 3), (4, 3))}
