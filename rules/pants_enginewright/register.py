@@ -29,7 +29,7 @@ from pants_enginewright.kernels.targets import (
     CudaHeadersTarget,
     CudaKernelsTarget,
 )
-from pants_enginewright.models import checkpoint, export, onnx_model, quantized_model
+from pants_enginewright.models import checkpoint, export, graph, onnx_model, quantized_model
 from pants_enginewright.models.targets import (
     ModelCheckpointTarget,
     OnnxModelTarget,
@@ -84,6 +84,7 @@ def rules() -> Iterable[Any]:
         files,
         finished_package,
         generate_lockfiles,
+        graph,
         includes,
         installers,
         interpreter,

@@ -73,7 +73,7 @@ tensorrt_rtx_engine(
         "* `onnx_model` target wrong:model: field `dtype` has value 'fp16'; expected one of "
         "'float32', 'float16', 'bfloat16'",
         "* `onnx_model` target wrong:model: field `opset` has value 17; expected an integer of at "
-        "least 18 and at most 25",
+        "least 18 and at most 23",
         "* `onnx_model` target wrong:model: field `task` has value 'generation'; expected one of "
         "'text-generation', 'text-generation-with-past', 'feature-extraction'",
     ]

@@ -31,6 +31,7 @@ def engine_test(**fields: Any) -> list[str]:
         {"task": "text-generation", "exporter": "direct", "logits": "last"},
         {"task": "text-generation-with-past", "exporter": "direct"},
         {"task": "text-generation", "dynamic_axes": ["sequence", "batch"]},
+        {"task": "text-generation", "opset": 18},
     ],
 )
 def test_exports_that_exist(fields: dict[str, Any]) -> None:
@@ -50,6 +51,10 @@ def test_exports_that_exist(fields: dict[str, Any]) -> None:
         (
             {"task": "text-generation", "exporter": "direct", "dynamic_axes": ["batch"]},
             ["field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"],
+        ),
+        (
+            {"task": "text-generation", "exporter": "direct", "opset": 18},
+            ["field `opset` has value 18; exporter 'direct' writes 23"],
         ),
         (
             {"task": "text-generation-with-past", "logits": "last"},

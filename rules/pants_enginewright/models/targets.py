@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Tuple
 
 from pants.core.goals.package import OutputPathField
 
@@ -16,6 +16,7 @@ from pants_enginewright.build_files.fields import (
     TextField,
 )
 from pants_enginewright.build_files.owned_files import OwnedFilesField
+from pants_enginewright.models.exporters import OPSETS
 from pants_enginewright.models.tasks import TASKS
 
 PLUGINS = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
@@ -112,12 +113,19 @@ class DtypeField(ChoiceField):
     help = "Type of the weights and of the arithmetic."
 
 
+def _range(opsets: Tuple[int, ...]) -> str:
+    """All in between are written too."""
+    return " to ".join(str(opset) for opset in dict.fromkeys((min(opsets), max(opsets))))
+
+
 class OpsetField(NumberField):
     alias = "opset"
     default = 23
-    least = 18
-    most = 25
-    help = "Version of the ONNX operator set."
+    least = min(map(min, OPSETS.values()))
+    most = max(map(max, OPSETS.values()))
+    help = "Version of the ONNX operator set. " + " ".join(
+        f"`{exporter}` writes {_range(opsets)}." for exporter, opsets in OPSETS.items()
+    )
 
 
 class DynamicAxesField(ListField):
@@ -178,9 +186,14 @@ class OnnxModelTarget(CheckedTarget):
     help = "A checkpoint exported to ONNX, with its graph checked."
 
     def problems(self) -> Iterator[str]:
-        name = self[TaskField].value
-        task = TASKS.get(name)
-        if self[ExporterField].value == "direct":
+        name, exporter = self[TaskField].value, self[ExporterField].value
+        task, opset, opsets = TASKS.get(name), self[OpsetField], OPSETS.get(exporter, ())
+        if opsets and opset.is_valid() and opset.value not in opsets:
+            yield (
+                f"field `opset` has value {opset.value}; exporter {exporter!r} writes "
+                f"{_range(opsets)}"
+            )
+        if exporter == "direct":
             if task is not None and not task.is_decoder:
                 yield (
                     f"field `task` has value {name!r}; exporter 'direct' has only decoders: "

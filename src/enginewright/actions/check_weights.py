@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright.checks.external_data import check_external_data, external_tensors
+from enginewright.checks.findings import Findings
+from enginewright.checks.unused_data import check_unused_data
 from enginewright.checks.weight_values import check_weight_values
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.onnx_model.reader import read_model
@@ -31,11 +33,16 @@ def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001 (write
     sizes = {location: path.stat().st_size for location, path in files.items()}
     raise_if_any(check_external_data(checked.model, checked.where, sizes).problems)
     tensors, _ = external_tensors(checked.model, checked.where)
-    findings = check_weight_values(tensors, files, checked.where, dtype)
+    findings = Findings.join(
+        [
+            check_weight_values(tensors, files, checked.where, dtype),
+            check_unused_data(tensors, files, checked.where),
+        ]
+    )
     raise_if_any(findings.problems)
     unused = sorted(set(files) - {tensor.location for tensor in tensors})
     return {
-        "checks": ["external_data", "weight_values"],
+        "checks": ["external_data", "unused_data", "weight_values"],
         "warnings": [
             *findings.warnings,
             *(f"no tensor of the graph lies in `{location}`" for location in unused),

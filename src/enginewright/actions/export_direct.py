@@ -24,12 +24,12 @@ from enginewright.exporters.direct.weight_layout import (
     is_floating,
     read_layout,
 )
+from enginewright.exporters.opsets import OPSETS
 from enginewright.onnx_model.element_type import ELEMENT_TYPES, ElementType, element_type
 from enginewright.onnx_model.writing import write_graph
 from enginewright.step import ActionRequest, Result, main
 from enginewright.tasks.registry import TASKS
 
-OPSETS = (23,)
 LOGITS = ("all", "last")
 
 
@@ -46,7 +46,7 @@ class Parameters:
         problems = []
         for name, valid in (
             ("task", tuple(task.name for task in TASKS.values() if task.is_decoder)),
-            ("opset", OPSETS),
+            ("opset", OPSETS["direct"]),
             ("dtype", tuple(candidate.name for candidate in ELEMENT_TYPES)),
             ("logits", LOGITS),
         ):

@@ -25,6 +25,8 @@ POSITIONS, FREQUENCIES, ANGLES = "positions", "inverse frequencies", "angles"
 _WHOLE, _OTHER = "whole constants", "other"
 _SUMS = ("Add", "Sub", "Max", "Min", "Clip", "Abs", "Neg", "Mod", "Floor", "Round")
 _PRODUCTS = ("Mul", "Div", "MatMul", "Einsum", "Gemm", "Pow", "Exp", "Log", "Reciprocal", "Sqrt")
+_FRACTIONS = ("Div", "Pow", "Exp", "Log", "Reciprocal", "Sqrt")
+"""Of whole numbers they make others."""
 _FIX = (
     "cast positions and inverse frequencies to float32 before they meet; sine and cosine may be "
     "cast back"
@@ -144,6 +146,9 @@ class _Origin:
         kinds = {self.kinds[parent] for parent in self.made_of[name]} - {""}
         if not kinds or _OTHER in kinds:
             return _OTHER
+        node = self.flow.producers.get(name)
+        if kinds <= {_WHOLE, POSITIONS} and node is not None and node.op_type in _FRACTIONS:
+            return ANGLES if POSITIONS in kinds else FREQUENCIES
         if len(kinds) > 1:
             kinds.discard(_WHOLE)
         return kinds.pop() if len(kinds) == 1 else ANGLES

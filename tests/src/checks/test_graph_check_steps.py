@@ -145,7 +145,7 @@ def test_sound_weights(tmp_path: Path) -> None:
     data = [tmp_path / "model.onnx.data", extra]
     result = check_weights.run(request({"dtype": "float16"}, model=[path], data=data), tmp_path)
     assert result == {
-        "checks": ["external_data", "weight_values"],
+        "checks": ["external_data", "unused_data", "weight_values"],
         "warnings": ["no tensor of the graph lies in `extra.bin`"],
     }
 

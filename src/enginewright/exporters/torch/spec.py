@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from enginewright.errors import Problem, raise_if_any
+from enginewright.exporters.opsets import OPSETS
 from enginewright.tasks.registry import TASKS, Task
 
 DTYPES = ("bfloat16", "float16", "float32")
-MIN_OPSET, MAX_OPSET = 18, 23
-"""What `torch.onnx.export(dynamo=True)` of torch 2.13 writes."""
 _FIELDS = ("dtype", "dynamic_axes", "opset", "static_axes", "task")
 
 
@@ -37,8 +36,8 @@ class ExportSpec:
         ):
             if value not in allowed:
                 problems.append(_wrong(name, " or ".join(allowed), value))
-        if type(self.opset) is not int or not MIN_OPSET <= self.opset <= MAX_OPSET:
-            expected = f"a whole number from {MIN_OPSET} to {MAX_OPSET}"
+        if type(self.opset) is not int or self.opset not in OPSETS["torch"]:
+            expected = "one of " + ", ".join(map(str, OPSETS["torch"]))
             problems.append(_wrong("opset", expected, self.opset))
         if self.task in TASKS:
             problems.extend(self._axis_problems(TASKS[self.task]))

@@ -43,7 +43,7 @@ def test_all_wrong_values_at_once() -> None:
     )
     valid = "feature-extraction or text-generation or text-generation-with-past"
     assert f"expected: {valid}\n  actual:   'poetry'" in text
-    assert "expected: a whole number from 18 to 23\n  actual:   17" in text
+    assert "expected: one of 18, 19, 20, 21, 22, 23\n  actual:   17" in text
     assert "expected: bfloat16 or float16 or float32" in text
     assert "parameter `static_axes.batch`" in text
 
