@@ -19,7 +19,7 @@ def write(path: Path, value: Any) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; raise `InputError` naming the file and line for anything else."""
+    """Read a JSON object; raises `InputError` naming the file and line for anything else."""
     try:
         value = json.loads(path.read_bytes())
     except UnicodeDecodeError as error:

@@ -49,7 +49,7 @@ _SHORT.maxstring = _SHORT.maxother = 160
 
 
 def decode(kind: type[T], value: object, where: str) -> T:
-    """The `kind` that a document says; raise `InputError` with all its problems.
+    """The `kind` that a document says; raises `InputError` with all its problems.
 
     `where` is the name of the document. The place of a problem is `where, field.path[3]`.
     """
@@ -68,7 +68,7 @@ def attempt(kind: type[T], value: object, where: str) -> tuple[T | None, tuple[P
 
 
 def read(kind: type[T], path: Path) -> T:
-    """Decode a JSON or, by its name, a TOML file; raise `InputError` with all its problems."""
+    """Decode a JSON or, by its name, a TOML file; raises `InputError` with all its problems."""
     is_toml = path.suffix == ".toml"
     return decode(kind, (_toml if is_toml else canonical_json.read_object)(path), str(path))
 

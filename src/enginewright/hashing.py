@@ -24,7 +24,7 @@ class FileDigest:
 
 
 def verify(path: Path, expected: FileDigest, *, fix: str = "") -> None:
-    """Raise `InputError` unless the file at `path` has the `expected` digest."""
+    """Raises `InputError` unless the file at `path` has the `expected` digest."""
     actual = FileDigest.of(path)
     if actual != expected:
         raise InputError(

@@ -41,7 +41,7 @@ class InputFile:
     digest: FileDigest = field(metadata=INLINE)
 
     def verify(self) -> None:
-        """Re-hash the file; raise `InputError` when it is not the promised one."""
+        """Re-hash the file; raises `InputError` when it is not the promised one."""
         verify(self.path, self.digest)
 
 
@@ -68,14 +68,14 @@ class ActionRequest:
         return document.decode(kind, self.parameters, "parameters")
 
     def files(self, role: str) -> tuple[InputFile, ...]:
-        """The files of a role; raise `InputError` when the request has no such role."""
+        """The files of a role; raises `InputError` when the request has no such role."""
         if role not in self.inputs:
             roles = ", ".join(sorted(self.inputs)) or "none"
             raise InputError(Problem("request lacks an input", "request.json", role, roles))
         return self.inputs[role]
 
     def file(self, role: str) -> InputFile:
-        """The one file of a role; raise `InputError` when there are none or several."""
+        """The one file of a role; raises `InputError` when there are none or several."""
         files = self.files(role)
         if len(files) != 1:
             raise InputError(

@@ -133,8 +133,9 @@ class KernelsField(AddressListField):
     default = ()
     expected = "a list of addresses of `cuda_kernels` targets"
     help = (
-        "Kernels that run before or after the plan, such as pooling and sampling. They ship in "
-        "kernels/NAME/; the plan does not depend on them."
+        "Kernels that a server of your own launches before or after the plan, such as sampling. "
+        "They ship in kernels/NAME/; the plan does not depend on them, and `./pants run` launches "
+        "none of them."
     )
 
 

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from enginewright import canonical_json
-from enginewright.errors import InputError, Problem, raise_if_any
-
-FIELDS = {"action": str, "address": str, "key": str, "outputs": str, "from": str, "bytes": int}
+from enginewright.document import read
+from enginewright.schema import Size, named
 
 
 @dataclass(frozen=True)
 class RecordedStep:
+    OPEN: ClassVar[bool] = True
+    """A record says more of a step than is compared."""
     action: str
     address: str
     key: str
     """sha256 over all that can change the result."""
     outputs: str
     """sha256 of the tree of what the step put out."""
-    source: str
+    source: str = field(metadata=named("from"))
     """Where the result came from, such as `ran here` or `remote cache`."""
-    milliseconds: int | None
+    bytes: Size
+    milliseconds: Size | None = None
     """How long the step took where it ran."""
-    bytes: int
 
     @property
     def name(self) -> tuple[str, str]:
         return self.action, self.address
+
+
+@dataclass(frozen=True)
+class BuildRecord:
+    OPEN: ClassVar[bool] = True
+    steps: tuple[RecordedStep, ...]
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,11 @@ class StepPair:
     second: RecordedStep | None
 
     @property
-    def name(self) -> tuple[str, str]:
-        step = self.first or self.second
-        assert step is not None
-        return step.name
+    def name(self) -> str:
+        """Action and address; both addresses where the target was renamed."""
+        steps = [step for step in (self.first, self.second) if step is not None]
+        addresses = dict.fromkeys(step.address for step in steps)
+        return f"{steps[0].action} {' -> '.join(addresses)}"
 
     @property
     def verdict(self) -> str:
@@ -59,62 +66,56 @@ class StepPair:
 
 
 def read_record(path: Path) -> tuple[RecordedStep, ...]:
-    """Steps of a record that `--enginewright-record` wrote; raise `InputError` if it is none."""
-    rows = canonical_json.read_object(path).get("steps")
-    if not isinstance(rows, list):
-        raise InputError(
-            Problem(
-                "is not a build record",
-                str(path),
-                "a JSON object with a list `steps`",
-                fix="write one with `./pants --enginewright-record=FILE package ...`",
-            )
-        )
-    raise_if_any([p for n, row in enumerate(rows) for p in _problems(row, f"{path}: steps[{n}]")])
-    return tuple(
-        RecordedStep(
-            row["action"],
-            row["address"],
-            row["key"],
-            row["outputs"],
-            row["from"],
-            row.get("milliseconds"),
-            row["bytes"],
-        )
-        for row in rows
-    )
-
-
-def _problems(row: Any, where: str) -> list[Problem]:
-    if not isinstance(row, dict):
-        return [Problem("a step is not an object", where, "an object", repr(row))]
-    return [
-        Problem(f"a step has a wrong `{name}`", where, kind.__name__, repr(row.get(name)))
-        for name, kind in FIELDS.items()
-        if not isinstance(row.get(name), kind)
-    ]
+    """Steps of a record that `--enginewright-record` wrote; raises `InputError` if it is none."""
+    return read(BuildRecord, path).steps
 
 
 def compare(first: Sequence[RecordedStep], second: Sequence[RecordedStep]) -> tuple[StepPair, ...]:
     """Pairs by action and address, in that order.
 
     Several steps of one name, such as a build that was repeated, are paired by key where they can
-    be, and otherwise in the order of their keys.
+    be, and otherwise in the order of their keys. A step whose name is in one record alone is paired
+    with one of the same action and key, else the same outputs: its target was renamed.
     """
-    pairs = []
+    pairs: list[StepPair] = []
     for name in sorted({step.name for step in (*first, *second)}):
         left = sorted((s for s in first if s.name == name), key=lambda s: (s.key, s.outputs))
         right = sorted((s for s in second if s.name == name), key=lambda s: (s.key, s.outputs))
-        for step in list(left):
-            match = next((other for other in right if other.key == step.key), None)
-            if match is not None:
-                pairs.append(StepPair(step, match))
-                left.remove(step)
-                right.remove(match)
+        pairs.extend(_matched(left, right, lambda step: step.key))
         length = max(len(left), len(right))
         padded = [[*side, *[None] * (length - len(side))] for side in (left, right)]
         pairs.extend(StepPair(a, b) for a, b in zip(*padded, strict=True))
-    return tuple(pairs)
+    return tuple(_with_renamed(pairs, {s.name for s in first} & {s.name for s in second}))
+
+
+def _matched(
+    left: list[RecordedStep], right: list[RecordedStep], of: Callable[[RecordedStep], object]
+) -> Iterator[StepPair]:
+    """Take the steps out of both lists for which `of` says the same."""
+    for step in [*left]:
+        match = next((other for other in right if of(other) == of(step)), None)
+        if match is not None:
+            left.remove(step)
+            right.remove(match)
+            yield StepPair(step, match)
+
+
+def _with_renamed(pairs: Sequence[StepPair], in_both: Set[tuple[str, str]]) -> list[StepPair]:
+    left: list[RecordedStep] = []
+    right: list[RecordedStep] = []
+    kept = []
+    for pair in pairs:
+        if pair.second is None and pair.first and pair.first.name not in in_both:
+            left.append(pair.first)
+        elif pair.first is None and pair.second and pair.second.name not in in_both:
+            right.append(pair.second)
+        else:
+            kept.append(pair)
+    kept += _matched(left, right, lambda step: (step.action, step.key))
+    kept += _matched(left, right, lambda step: (step.action, step.outputs))
+    kept += [StepPair(step, None) for step in left]
+    kept += [StepPair(None, step) for step in right]
+    return sorted(kept, key=lambda pair: pair.name)
 
 
 def render(pairs: Sequence[StepPair]) -> str:
@@ -122,7 +123,7 @@ def render(pairs: Sequence[StepPair]) -> str:
     rows = [("step", "first", "second", "result")]
     for pair in pairs:
         first, second = _describe(pair.first), _describe(pair.second)
-        rows.append((" ".join(pair.name), first, second, pair.verdict))
+        rows.append((pair.name, first, second, pair.verdict))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]])
@@ -132,7 +133,7 @@ def render(pairs: Sequence[StepPair]) -> str:
         if pair.is_nondeterministic and pair.first and pair.second:
             lines += [
                 "",
-                f"{' '.join(pair.name)} is not deterministic: the same key gave other results.",
+                f"{pair.name} is not deterministic: the same key gave other results.",
                 f"  key      {pair.first.key}",
                 f"  first    {pair.first.outputs}",
                 f"  second   {pair.second.outputs}",

@@ -69,7 +69,7 @@ def stored_files(store: Path) -> Iterator[Path]:
 
 
 def verify_store(store: Path) -> StoreReport:
-    """Hash every large file of the store anew. Reads only; raise `InputError` if it is no store."""
+    """Hash every large file of the store anew. Reads only; raises `InputError`."""
     files = size = 0
     damaged = []
     for path in stored_files(store):

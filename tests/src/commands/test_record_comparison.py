@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from enginewright.errors import InputError
 
 
 def step(action: str, key: str, outputs: str, source: str = "ran here") -> RecordedStep:
-    return RecordedStep(action, "engines:small", key, outputs, source, 1500, 10)
+    return RecordedStep(action, "engines:small", key, outputs, source, 10, 1500)
 
 
 EXPORT = step("export_onnx", "k1", "o1")
@@ -20,7 +21,7 @@ BUILD = step("build_engine", "k2", "o2")
 
 
 def verdicts(first: list[RecordedStep], second: list[RecordedStep]) -> dict[str, str]:
-    return {pair.name[0]: pair.verdict for pair in compare(first, second)}
+    return {pair.name.split()[0]: pair.verdict for pair in compare(first, second)}
 
 
 def test_the_same_build_twice() -> None:
@@ -86,11 +87,37 @@ def test_all_faults_of_a_record_are_named(tmp_path: Path) -> None:
     path.write_text(json.dumps({"steps": [{"action": 1, "address": "a", "key": "k", "bytes": 2}]}))
     with pytest.raises(InputError) as caught:
         read_record(path)
-    assert [p.what for p in caught.value.problems] == [
-        "a step has a wrong `action`",
-        "a step has a wrong `outputs`",
-        "a step has a wrong `from`",
+    assert [(p.what, p.where) for p in caught.value.problems] == [
+        ("field has a wrong value", f"{path}, steps[0].action"),
+        ("field `outputs` is missing", f"{path}, steps[0]"),
+        ("field `from` is missing", f"{path}, steps[0]"),
     ]
+
+
+def renamed(step: RecordedStep, **changes: str) -> RecordedStep:
+    return dataclasses.replace(step, address="engines:tiny", **changes)
+
+
+def test_a_renamed_target_keeps_its_pairs() -> None:
+    pairs = compare([EXPORT, BUILD], [renamed(EXPORT), renamed(BUILD, outputs="o3")])
+    assert [(pair.name, pair.verdict) for pair in pairs] == [
+        ("build_engine engines:small -> engines:tiny", "NOT DETERMINISTIC"),
+        ("export_onnx engines:small -> engines:tiny", "same"),
+    ]
+
+
+def test_a_renamed_target_with_another_input_is_found_by_what_it_put_out() -> None:
+    (pair,) = compare([EXPORT], [renamed(EXPORT, key="k9")])
+    assert (pair.name, pair.verdict) == (
+        "export_onnx engines:small -> engines:tiny",
+        "other inputs",
+    )
+
+
+def test_a_target_that_is_in_both_records_is_no_renamed_one() -> None:
+    twice = [EXPORT, EXPORT]
+    pairs = compare(twice, [EXPORT, renamed(EXPORT)])
+    assert [pair.verdict for pair in pairs] == ["same", "only in the first", "only in the second"]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +126,8 @@ def test_all_faults_of_a_record_are_named(tmp_path: Path) -> None:
         ("", "not valid JSON"),
         ("nonsense", "not valid JSON"),
         ("[]", "not a JSON object"),
-        ("{}", "is not a build record"),
-        ('{"steps": {}}', "is not a build record"),
+        ("{}", "field `steps` is missing"),
+        ('{"steps": {}}', "record.json, steps"),
     ],
 )
 def test_other_files_are_no_record(tmp_path: Path, text: str, what: str) -> None:

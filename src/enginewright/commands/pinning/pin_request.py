@@ -26,7 +26,7 @@ class PinRequest:
     url_template: str = HUGGING_FACE
 
     def __post_init__(self) -> None:
-        """Raise `InputError` with all problems."""
+        """Raises `InputError` with all problems."""
         problems = []
         if not COMMIT.fullmatch(self.revision):
             problems.append(

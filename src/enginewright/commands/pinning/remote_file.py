@@ -17,7 +17,7 @@ SCHEMES = ("https", "http", "file")
 
 
 def digest_of(url: str) -> FileDigest:
-    """Read `url` to its end; raise `InputError` when it cannot be read or is a Git LFS pointer."""
+    """Read `url` to its end; raises `InputError` when it cannot be read or is a Git LFS pointer."""
     if url.partition(":")[0] not in SCHEMES:
         raise InputError(Problem("a URL of an unknown kind", url, ", ".join(SCHEMES)))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,20 @@ from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError, raise_if_any
 from enginewright.hashing import FileDigest
 from enginewright.kernels.compile.declarations import kernel_declarations
-from enginewright.kernels.compile.descriptor import Artifact, CompiledSource
 from enginewright.kernels.compile.diagnostics import compiler_problems
 from enginewright.kernels.compile.host_compiler import HostCompiler
 from enginewright.kernels.compile.ptx import Entry, entries
-from enginewright.kernels.compile.resources import ResourceBounds, Resources, resource_usage
+from enginewright.kernels.compile.resources import ResourceBounds, resource_usage
 from enginewright.kernels.compile.toolkit import Toolkit
+from enginewright.kernels.descriptor import (
+    Artifact,
+    CompiledSource,
+    Cubin,
+    Kernel,
+    Ptx,
+    Resources,
+    SourceFile,
+)
 
 # nvcc starts the host compiler's own programs and a shell by name.
 _PATH = "/usr/bin:/bin"
@@ -29,6 +37,8 @@ class Compiler:
     compute_capabilities: tuple[ComputeCapability, ...]
     ptx: ComputeCapability | None
     """Compute capability whose PTX is kept, for devices that are newer than every cubin."""
+    ptx_version: str
+    """Of the PTX language that the toolkit writes."""
     flags: tuple[str, ...]
     """Passed to nvcc as they are."""
     include_directories: tuple[str, ...]
@@ -38,17 +48,34 @@ class Compiler:
     def compile(self, source: Path, outputs: Path, scratch: Path) -> CompiledSource:
         """Write `STEM.sm_NN.cubin`, `STEM.compute_NN.ptx` and `STEM.fatbin` into `outputs`.
 
-        Raise `InputError` for errors in the source, and for kernels beyond the bounds.
+        Raises `InputError` for errors in the source, and for kernels beyond the bounds.
         """
         declared = kernel_declarations(source.read_text(encoding="utf-8"))
-        cubins, usage = {}, {}
+        cubins: dict[ComputeCapability, Path] = {}
+        usage: dict[str, dict[str, Resources]] = {}
         found: list[Entry] = []
         for capability in self.compute_capabilities:
             ptx = self._to_ptx(source, capability, scratch)
             found = entries(ptx.read_text(encoding="utf-8"), declared, str(source))
-            cubin = outputs / f"{source.stem}.sm_{capability.number}.cubin"
-            usage[str(capability)] = self._assemble(ptx, capability, cubin, source)
-            cubins[capability] = Artifact.of(cubin)
+            cubins[capability] = outputs / f"{source.stem}.sm_{capability.number}.cubin"
+            usage[str(capability)] = self._assemble(ptx, capability, cubins[capability], source)
+        self._check(source, usage)
+        kept = None
+        if self.ptx:
+            kept = outputs / f"{source.stem}.compute_{self.ptx.number}.ptx"
+            kept.write_bytes(self._to_ptx(source, self.ptx, scratch).read_bytes())
+        fatbin = outputs / f"{source.stem}.fatbin"
+        self._join(fatbin, cubins, kept)
+        return CompiledSource(
+            source.stem,
+            SourceFile(source.as_posix(), FileDigest.of(source)),
+            Artifact.of(fatbin),
+            tuple(Cubin(capability, Artifact.of(path)) for capability, path in cubins.items()),
+            Ptx(self.ptx, self.ptx_version, Artifact.of(kept)) if self.ptx and kept else None,
+            tuple(_kernel(entry, usage) for entry in found),
+        )
+
+    def _check(self, source: Path, usage: Mapping[str, Mapping[str, Resources]]) -> None:
         raise_if_any(
             [
                 problem
@@ -58,23 +85,6 @@ class Compiler:
                     f"{source}, kernel `{name}`, compute capability {capability}", resources
                 )
             ]
-        )
-        kept = None
-        if self.ptx:
-            kept = outputs / f"{source.stem}.compute_{self.ptx.number}.ptx"
-            kept.write_bytes(self._to_ptx(source, self.ptx, scratch).read_bytes())
-        fatbin = outputs / f"{source.stem}.fatbin"
-        self._join(
-            fatbin, {capability: outputs / cubins[capability].file for capability in cubins}, kept
-        )
-        return CompiledSource(
-            source.stem,
-            Artifact(source.as_posix(), FileDigest.of(source)),
-            {str(capability): artifact for capability, artifact in cubins.items()},
-            Artifact.of(kept) if kept else None,
-            Artifact.of(fatbin),
-            tuple(found),
-            _by_kernel(usage),
         )
 
     def _to_ptx(self, source: Path, capability: ComputeCapability, scratch: Path) -> Path:
@@ -140,9 +150,6 @@ def _run(command: Sequence[str | Path], source: Path, scratch: Path) -> str:
     return done.stdout
 
 
-def _by_kernel(usage: dict[str, dict[str, Resources]]) -> dict[str, dict[str, Resources]]:
-    found: dict[str, dict[str, Resources]] = {}
-    for capability, kernels in usage.items():
-        for name, resources in kernels.items():
-            found.setdefault(name, {})[capability] = resources
-    return found
+def _kernel(entry: Entry, usage: Mapping[str, Mapping[str, Resources]]) -> Kernel:
+    resources = {capability: kernels[entry.name] for capability, kernels in usage.items()}
+    return Kernel(entry.name, entry.parameters, entry.max_threads, resources)

@@ -9,7 +9,8 @@ to. Those stand in the source, in the form that this project writes:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from enginewright.kernels.descriptor import Parameter, Pointer, Value
 
 ELEMENT_TYPES = {
     "Float16": "float16",
@@ -38,29 +39,6 @@ _PARAMETER = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a kernel."""
-
-    name: str
-    type: str
-    """`pointer`, or the type of the value: `int64`, `float32`, ..."""
-    element: str = ""
-    """What a pointer points to; empty for a value, and where the source does not say."""
-    writable: bool = False
-    """The kernel may write through the pointer."""
-
-    def to_json(self) -> dict[str, object]:
-        if self.type != "pointer":
-            return {"name": self.name, "type": self.type}
-        return {
-            "name": self.name,
-            "type": self.type,
-            "element": self.element,
-            "writable": self.writable,
-        }
-
-
 def kernel_declarations(text: str) -> dict[str, tuple[Parameter, ...]]:
     """Kernels of a source by name; one in a form that cannot be read is left out."""
     found = {}
@@ -79,5 +57,5 @@ def _parameter(text: str) -> Parameter | None:
         return None
     element = ELEMENT_TYPES[match["type"]]
     if match["pointer"]:
-        return Parameter(match["name"], "pointer", element, writable=not match["const"])
-    return Parameter(match["name"], element)
+        return Pointer(match["name"], element, writable=not match["const"])
+    return Value(match["name"], element)

@@ -16,6 +16,8 @@ _PATTERNS = (
     # the tools themselves: ptxas error : message
     re.compile(r"^(?P<tool>ptxas|nvcc|nvlink)\s+(?:error|fatal)\s*: (?P<what>.+)$"),
 )
+_MISSING = ": No such file or directory"
+_FIX = "have a `cuda_headers` target own it, or name its folder in `include_dirs`"
 _EXCERPT = 8
 # One mistake in a header can cause hundreds of errors; the first ones matter.
 _AT_MOST = 20
@@ -33,7 +35,8 @@ def compiler_problems(output: str, source: str) -> list[Problem]:
             where = source
             if groups.get("file"):
                 where = f"{groups['file']}, line {groups['line']}"
-            problem = Problem(groups["what"].strip(), where)
+            what = groups["what"].strip()
+            problem = Problem(what, where, fix=_FIX if what.endswith(_MISSING) else "")
             if problem not in problems:
                 problems.append(problem)
             break

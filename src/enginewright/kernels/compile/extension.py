@@ -6,6 +6,7 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pybind11
 
@@ -13,7 +14,7 @@ from enginewright.errors import InputError
 from enginewright.kernels.compile.diagnostics import compiler_problems
 from enginewright.kernels.compile.host_compiler import HostCompiler
 
-SANITIZERS = ("address", "undefined")
+Sanitizer = Literal["address", "undefined"]
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class ExtensionCompiler:
     """Passed to the compiler as they are."""
     include_directories: tuple[str, ...]
     """Relative to the working directory."""
-    sanitizers: tuple[str, ...]
-    """Of `SANITIZERS`. A module with `address` loads only where its runtime is preloaded."""
+    sanitizers: tuple[Sanitizer, ...]
+    """A module with `address` loads only where its runtime is preloaded."""
 
     def compile(self, name: str, sources: tuple[Path, ...], outputs: Path) -> Path:
-        """Write the module `name` into `outputs`; raise `InputError` for errors in the sources."""
+        """Write the module `name` into `outputs`; raises `InputError` for errors in the sources."""
         module = outputs / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
         command = [
             self.host_compiler.path,

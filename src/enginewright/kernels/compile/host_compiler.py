@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 from enginewright.errors import InputError, Problem
+from enginewright.schema import matches
 
-DEFAULT_PATHS = {"gcc": "/usr/bin/g++"}
 # `#if __GNUC__ > 15` directly before `#error -- unsupported GNU version!`.
 _GCC_LIMIT = re.compile(
     r"^#if __GNUC__ > (?P<limit>\d+)\s*$(?:\n\s*)*\n#error -- unsupported GNU", re.MULTILINE
@@ -20,44 +20,19 @@ _GCC_LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class HostCompiler:
-    name: str
-    """`gcc`, the one that this project compiles with."""
-    version: str
-    """In full, such as `12.2.0`."""
-    path: str
+    name: Literal["gcc"]
+    """The one that this project compiles with."""
+    version: Annotated[str, matches(r"\d+(\.\d+)*", "the version of a compiler, such as 12.2.0")]
+    """In full."""
+    path: str = "/usr/bin/g++"
     """Of its C++ driver; absolute."""
-
-    @classmethod
-    def decode(cls, raw: Mapping[str, Any] | None) -> HostCompiler:
-        """From a step's parameters, where `path` may be absent; raise `InputError`."""
-        given = raw or {}
-        name = given.get("name", "")
-        path = given.get("path") or DEFAULT_PATHS.get(name, "")
-        return cls(name, given.get("version", ""), path)
-
-    def __post_init__(self) -> None:
-        if self.name not in DEFAULT_PATHS:
-            raise InputError(
-                Problem(
-                    "unknown host compiler",
-                    "host_compiler.name",
-                    f"one of {', '.join(DEFAULT_PATHS)}",
-                    repr(self.name),
-                )
-            )
-        if not re.fullmatch(r"\d+(\.\d+)*", self.version):
-            raise InputError(
-                Problem(
-                    "not a compiler version", "host_compiler.version", "12.2.0", repr(self.version)
-                )
-            )
 
     @property
     def major(self) -> int:
         return int(self.version.split(".")[0])
 
     def require_supported(self, toolkit_includes: Iterable[Path], release: str) -> None:
-        """Raise `InputError` when the toolkit's `crt/host_config.h` refuses this compiler."""
+        """Raises `InputError` when the toolkit's `crt/host_config.h` refuses this compiler."""
         for folder in toolkit_includes:
             header = folder / "crt/host_config.h"
             if not header.is_file():
@@ -72,13 +47,13 @@ class HostCompiler:
                         f"crt/host_config.h, line {line}",
                         f"{self.name} up to {match['limit']}",
                         f"{self.name} {self.version}",
-                        f"Use {self.name} {match['limit']} or older, or a newer toolkit.",
+                        f"use {self.name} {match['limit']} or older, or a newer toolkit",
                     )
                 )
             return
 
     def require_installed(self) -> None:
-        """Raise `InputError` unless the program at `path` has the recorded version."""
+        """Raises `InputError` unless the program at `path` has the recorded version."""
         try:
             actual = subprocess.run(
                 [self.path, "-dumpfullversion"],
@@ -94,7 +69,7 @@ class HostCompiler:
                     self.path,
                     f"{self.name} {self.version}",
                     str(error),
-                    "Install it, or name another one in the toolchain.",
+                    "install it, or name another one in the toolchain",
                 )
             ) from error
         if actual != self.version:
@@ -104,6 +79,6 @@ class HostCompiler:
                     self.path,
                     f"{self.name} {self.version}",
                     f"{self.name} {actual}",
-                    "Record the installed version in the toolchain, or install the recorded one.",
+                    "record the installed version in the toolchain, or install the recorded one",
                 )
             )

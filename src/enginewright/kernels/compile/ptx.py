@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from enginewright.errors import InputError, Problem
-from enginewright.kernels.compile.declarations import Parameter
+from enginewright.kernels.descriptor import Parameter, Value
 
 _ENTRY = re.compile(
     r"\.entry\s+(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?(?P<directives>[^{]*)\{"
@@ -42,7 +42,7 @@ def entries(text: str, declared: Mapping[str, tuple[Parameter, ...]], source: st
     """Entry points by name, with parameter names and element types from `declared`.
 
     Without a declaration, parameters are called by their place and integers keep the width that
-    PTX gives. Raise `InputError` where a declaration and PTX disagree.
+    PTX gives. Raises `InputError` where a declaration and PTX disagree.
     """
     found = []
     for match in _ENTRY.finditer(text):
@@ -52,7 +52,7 @@ def entries(text: str, declared: Mapping[str, tuple[Parameter, ...]], source: st
         ]
         parameters = declared.get(match["name"])
         if parameters is None:
-            parameters = tuple(Parameter(f"parameter_{i}", kind) for i, kind in enumerate(compiled))
+            parameters = tuple(Value(f"parameter_{i}", kind) for i, kind in enumerate(compiled))
         elif [_WIDTHS[p.type] for p in parameters] != [_WIDTHS.get(kind) for kind in compiled]:
             raise InputError(
                 Problem(
@@ -60,7 +60,7 @@ def entries(text: str, declared: Mapping[str, tuple[Parameter, ...]], source: st
                     f"{source}, kernel `{match['name']}`",
                     ", ".join(compiled),
                     ", ".join(parameter.type for parameter in parameters),
-                    "Write its declaration without macros and type aliases.",
+                    "write its declaration without macros and type aliases",
                 )
             )
         threads = re.search(r"\.(?:max|req)ntid\s+(\d+(?:\s*,\s*\d+)*)", match["directives"])

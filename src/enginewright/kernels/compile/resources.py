@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from enginewright.errors import Problem
-
-
-@dataclass(frozen=True)
-class Resources:
-    """Of one kernel for one architecture."""
-
-    registers: int
-    """Per thread."""
-    static_shared_memory: int
-    """Bytes per block."""
-    stack: int
-    """Bytes of local memory per thread."""
-    spill_stores: int
-    """Bytes that are stored to local memory for want of registers."""
-    spill_loads: int
-
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
+from enginewright.kernels.descriptor import Resources
 
 
 @dataclass(frozen=True)
@@ -43,7 +26,7 @@ class ResourceBounds:
                 where,
                 "0 bytes of spills",
                 f"{resources.spill_stores} bytes stored, {resources.spill_loads} bytes loaded",
-                "Raise `max_registers`, hold less in registers, or permit spills.",
+                "raise `max_registers`, hold less in registers, or permit spills",
             )
         if self.max_registers is not None and resources.registers > self.max_registers:
             yield Problem(
@@ -51,7 +34,7 @@ class ResourceBounds:
                 where,
                 f"at most {self.max_registers}",
                 str(resources.registers),
-                "Raise `max_registers`, or lower the kernel's launch bounds.",
+                "raise `max_registers`, or lower the kernel's launch bounds",
             )
 
 

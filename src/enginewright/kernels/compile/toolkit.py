@@ -58,7 +58,7 @@ def find_toolkit(import_path: Iterable[str], scratch: Path) -> Toolkit:
     """The toolkit that the entries of `import_path` hold together.
 
     Where tools are not executable or lie in several entries, a runnable copy is made in `scratch`.
-    Raise `InputError` naming every file that no entry has.
+    Raises `InputError` naming every file that no entry has.
     """
     parts = [Path(entry).absolute() / WHEEL_FOLDER for entry in import_path]
     parts = [part for part in dict.fromkeys(parts) if part.is_dir()]

@@ -18,7 +18,7 @@ class Device:
     """The primary context of a device, which CUDA's runtime and torch use too."""
 
     def __init__(self, ordinal: int = 0) -> None:
-        """Raise `InputError` where there is no driver or no such device."""
+        """Raises `InputError` where there is no driver or no such device."""
         try:
             from cuda.bindings import driver
         except ImportError as error:
@@ -27,7 +27,7 @@ class Device:
                     "the CUDA driver cannot be reached from Python",
                     "cuda-bindings",
                     actual=str(error),
-                    fix="Install the package cuda-bindings.",
+                    fix="install the package cuda-bindings",
                 )
             ) from error
         self._driver: Any = driver
@@ -40,7 +40,7 @@ class Device:
                     "no CUDA device",
                     f"device {ordinal}",
                     actual=str(error),
-                    fix="Run this on a host with an NVIDIA GPU and its driver.",
+                    fix="run this on a host with an NVIDIA GPU and its driver",
                 )
             ) from error
         context = self.call("cuDevicePrimaryCtxRetain", self._device)
@@ -57,11 +57,11 @@ class Device:
         )
 
     def load(self, package: KernelPackage) -> LoadedKernels:
-        """Load the code of every source; raise `InputError` where none fits this device."""
+        """Load the code of every source; raises `InputError` where none fits this device."""
         return LoadedKernels(self, package)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call the driver; raise `RuntimeError` with the driver's name for a failure."""
+        """Call the driver; raises `RuntimeError` with the driver's name for a failure."""
         code, *values = getattr(self._driver, name)(*arguments)
         if code != self._driver.CUresult.CUDA_SUCCESS:
             raise RuntimeError(f"{name}: {getattr(code, 'name', code)}")
@@ -91,7 +91,7 @@ class LoadedKernels:
     def launch(self, launch: Launch, stream: int = 0) -> None:
         """Queue a launch on a stream (its handle; 0 is the default one).
 
-        Raise `InputError` for a launch that does not fit the kernel. Errors inside the kernel
+        Raises `InputError` for a launch that does not fit the kernel. Errors inside the kernel
         appear where the stream is next waited for.
         """
         kernel = self._package.kernel(launch.kernel)

@@ -13,7 +13,7 @@ from enginewright.kernels.launch.package import Image
 def image_for(device: ComputeCapability, images: Sequence[Image], source: str) -> Image:
     """The best image for a device's compute capability: the nearest cubin, else the nearest PTX.
 
-    Raise `InputError` that lists what there is when nothing fits.
+    Raises `InputError` that lists what there is when nothing fits.
     """
     cubins = [
         image
@@ -35,6 +35,6 @@ def image_for(device: ComputeCapability, images: Sequence[Image], source: str) -
             f"device of compute capability {device}",
             f"a cubin of {device.major}.0 to {device}, or PTX of at most {device}",
             there or "nothing",
-            f'Add "{device}" to the `compute_capabilities` of the kernels.',
+            f'add "{device}" to the `compute_capabilities` of the kernels',
         )
     )

@@ -49,7 +49,7 @@ class Launch:
         return x * y * z
 
     def check(self, kernel: PackagedKernel) -> None:
-        """Raise `InputError` with everything that does not fit the kernel."""
+        """Raises `InputError` with everything that does not fit the kernel."""
         raise_if_any([*self._argument_problems(kernel), *self._shape_problems(kernel)])
 
     def _argument_problems(self, kernel: PackagedKernel) -> Iterator[Problem]:

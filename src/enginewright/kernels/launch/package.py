@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from enginewright import canonical_json
 from enginewright.compatibility.version import ComputeCapability
+from enginewright.document import decode
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest, verify
-
-DESCRIPTOR = "kernels.json"
-_FORMAT = 1
-
-
-@dataclass(frozen=True)
-class KernelParameter:
-    name: str
-    type: str
-    """`pointer`, `int64`, `float32`, ..."""
-    element: str
-    """What a pointer points to, such as `float16`; empty for a value."""
+from enginewright.kernels.descriptor import (
+    FILE_NAME,
+    FORMAT,
+    CompiledSource,
+    Cubin,
+    KernelDescriptor,
+    Parameter,
+    Ptx,
+)
 
 
 @dataclass(frozen=True)
@@ -35,15 +32,15 @@ class Image:
     is_ptx: bool
 
     def read(self) -> bytes:
-        """The bytes of the image; raise `InputError` when they are not the promised ones."""
-        verify(self.path, self.digest, fix="Package the kernels again.")
+        """The bytes of the image; raises `InputError` when they are not the promised ones."""
+        verify(self.path, self.digest, fix="package the kernels again")
         return self.path.read_bytes()
 
 
 @dataclass(frozen=True)
 class PackagedKernel:
     name: str
-    parameters: tuple[KernelParameter, ...]
+    parameters: tuple[Parameter, ...]
     max_threads: int | None
     """Most threads of a block; None where the source does not say."""
     source: str
@@ -58,37 +55,43 @@ class KernelPackage:
 
     @classmethod
     def read(cls, folder: Path) -> KernelPackage:
-        """Read the descriptor in `folder`; raise `InputError` for one that is missing or newer."""
-        path = folder / DESCRIPTOR
+        """Read the descriptor in `folder`; raises `InputError` for one that is missing or wrong."""
+        path = folder / FILE_NAME
         if not path.is_file():
             raise InputError(
-                Problem("no descriptor of kernels", str(path), fix="Package the kernels first.")
+                Problem("no descriptor of kernels", str(path), fix="package the kernels first")
             )
         document = canonical_json.read_object(path)
-        if document.get("format") != _FORMAT:
+        if document.get("format") != FORMAT:
+            # Another format has other fields: to name them all would help nobody.
             raise InputError(
                 Problem(
                     "this descriptor of kernels has another format",
                     str(path),
-                    f"format {_FORMAT}",
+                    f"format {FORMAT}",
                     f"format {document.get('format')}",
-                    "Package the kernels with the version of enginewright that loads them.",
+                    "package the kernels with the version of enginewright that loads them",
                 )
             )
-        kernels, images = {}, {}
-        for source in document["sources"]:
-            images[source["name"]] = tuple(_images(folder, source))
-            for kernel in source["kernels"]:
-                kernels[kernel["name"]] = _kernel(kernel, source["name"])
-        return cls(kernels, images)
+        descriptor = decode(KernelDescriptor, document, str(path))
+        return cls(
+            {
+                kernel.name: PackagedKernel(
+                    kernel.name, kernel.parameters, kernel.max_threads, source.name
+                )
+                for source in descriptor.sources
+                for kernel in source.kernels
+            },
+            {source.name: _images(folder, source) for source in descriptor.sources},
+        )
 
     @classmethod
     def read_tree(cls, folder: Path) -> KernelPackage:
         """Read every descriptor in `folder` and below it as one package.
 
-        Raise `InputError` where there is none, and for kernels that two of them have.
+        Raises `InputError` where there is none, and for kernels that two of them have.
         """
-        found = sorted(folder.rglob(DESCRIPTOR)) or [folder / DESCRIPTOR]
+        found = sorted(folder.rglob(FILE_NAME)) or [folder / FILE_NAME]
         kernels: dict[str, PackagedKernel] = {}
         images: dict[str, tuple[Image, ...]] = {}
         problems = []
@@ -103,7 +106,7 @@ class KernelPackage:
                             "two packages have a kernel of this name",
                             f"kernel `{name}` in {path}",
                             actual=f"also from `{kernels[name].source}`",
-                            fix="Remove the outdated folder, or load one folder alone.",
+                            fix="remove the outdated folder, or load one folder alone",
                         )
                     )
                 kernels[name] = replace(kernel, source=str(place / kernel.source))
@@ -111,7 +114,7 @@ class KernelPackage:
         return cls(kernels, images)
 
     def kernel(self, name: str) -> PackagedKernel:
-        """The kernel called `name`; raise `InputError` that lists the others."""
+        """The kernel called `name`; raises `InputError` that lists the others."""
         if name not in self.kernels:
             raise InputError(
                 Problem(
@@ -123,24 +126,17 @@ class KernelPackage:
         return self.kernels[name]
 
 
-def _images(folder: Path, source: Mapping[str, Any]) -> list[Image]:
-    listed = [(cubin, False) for cubin in source["cubins"]]
-    if source["ptx"]:
-        listed.append((source["ptx"], True))
-    return [
+def _images(folder: Path, source: CompiledSource) -> tuple[Image, ...]:
+    """The cubins, then the PTX."""
+    codes: list[Cubin | Ptx] = [*source.cubins]
+    if source.ptx:
+        codes.append(source.ptx)
+    return tuple(
         Image(
-            folder / entry["file"],
-            FileDigest(entry["sha256"], entry["size"]),
-            ComputeCapability.parse(entry["compute_capability"]),
-            is_ptx,
+            folder / code.artifact.file,
+            code.artifact.digest,
+            code.compute_capability,
+            isinstance(code, Ptx),
         )
-        for entry, is_ptx in listed
-    ]
-
-
-def _kernel(document: Mapping[str, Any], source: str) -> PackagedKernel:
-    parameters = tuple(
-        KernelParameter(parameter["name"], parameter["type"], parameter.get("element", ""))
-        for parameter in document["parameters"]
+        for code in codes
     )
-    return PackagedKernel(document["name"], parameters, document["max_threads"], source)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.document import decode
 from enginewright.errors import InputError, Problem
 from enginewright.exporters.direct.decoder_architecture import read_architecture
 from enginewright.kernels.compile.host_compiler import HostCompiler
@@ -28,7 +29,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     config = request.file("config")
     config.verify()
     parameters = dict(request.parameters)
-    compiler = HostCompiler.decode(parameters.pop("host_compiler"))
+    compiler = decode(HostCompiler, parameters.pop("host_compiler"), "host_compiler")
     compiler.require_installed()
     read_architecture(canonical_json.read_object(config.path), config.path.name)
     document = {**parameters, "compiler": compiler.path}

@@ -80,6 +80,6 @@ def test_all_problems_of_the_parameters_at_once(tmp_path, capsys):
     request(tmp_path, name="not a name", sanitizers=["address", "memory"])
     assert run(tmp_path) == 1
     errors = capsys.readouterr().err
-    assert "not the name of a module" in errors
-    assert "unknown sanitizer" in errors
-    assert "of address, undefined" in errors
+    assert "expected: the name of a module" in errors
+    assert "where:    parameters, sanitizers[1]" in errors
+    assert "expected: one of address, undefined" in errors

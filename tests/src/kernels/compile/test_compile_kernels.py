@@ -172,8 +172,21 @@ def test_an_error_in_the_source(tmp_path):
 def test_a_missing_header(tmp_path):
     folder = workspace(tmp_path, '#include "gone.cuh"\n' + SOURCE)
     errors = failure(folder)
-    assert 'no header for #include "gone.cuh"' in errors
+    assert "gone.cuh: No such file or directory" in errors
     assert "csrc/scale.cu, line 1" in errors
+    assert "have a `cuda_headers` target own it, or name its folder in `include_dirs`" in errors
+
+
+def test_two_sources_of_one_name(tmp_path):
+    folder = workspace(tmp_path)
+    (folder / "other").mkdir()
+    (folder / "other/scale.cu").write_text(SOURCE)
+    ask(folder, ["csrc/scale.cu", "other/scale.cu"], ["csrc/scale.cuh"])
+    code, errors = run(folder)
+    assert code == 1
+    assert "two sources have the same name, and so would their outputs" in errors
+    assert "where:    csrc/scale.cu" in errors
+    assert "where:    other/scale.cu" in errors
 
 
 def test_an_architecture_that_the_toolkit_does_not_know(tmp_path):
@@ -231,16 +244,23 @@ def test_spills_that_are_permitted_are_reported(tmp_path):
 def test_all_problems_of_the_parameters_at_once(tmp_path):
     errors = failure(
         workspace(tmp_path),
-        compute_capabilities=["9", "9.0", "9.0"],
-        flags=["-arch=sm_90"],
+        compute_capabilities=["9", "9.0"],
+        flags=["-O3", "-arch=sm_90"],
         include_dirs=["/usr/include"],
         max_registers=1000,
     )
-    for what in (
-        "not a compute capability",
-        "named twice",
-        "this flag is not for `flags`",
-        "an include folder must be relative",
-        "not a number of registers",
+    for text in (
+        "parameters, compute_capabilities[0]",
+        "parameters, flags[1]",
+        "a flag of nvcc that no field of the target stands for",
+        "parameters, include_dirs[0]",
+        "a text, relative, such as csrc",
+        "an integer or null, 16 to 255",
     ):
-        assert what in errors
+        assert text in errors
+
+
+def test_a_compute_capability_that_is_named_twice(tmp_path):
+    errors = failure(workspace(tmp_path), compute_capabilities=["9.0", "9.0"])
+    assert "parameters, compute_capabilities" in errors
+    assert "each once" in errors

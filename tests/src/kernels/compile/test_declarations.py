@@ -1,4 +1,5 @@
-from enginewright.kernels.compile.declarations import Parameter, kernel_declarations
+from enginewright.kernels.compile.declarations import kernel_declarations
+from enginewright.kernels.descriptor import Pointer, Value
 
 SOURCE = """
 // extern "C" __global__ void commented_out(int x) {}
@@ -15,24 +16,14 @@ extern "C" __global__ void unreadable(SomeStruct value) {}
 def test_declarations_of_kernels():
     assert kernel_declarations(SOURCE) == {
         "norm_f16": (
-            Parameter("x", "pointer", "float16"),
-            Parameter("y", "pointer", "float16", writable=True),
-            Parameter("rows", "int64"),
-            Parameter("epsilon", "float32"),
+            Pointer("x", "float16", writable=False),
+            Pointer("y", "float16", writable=True),
+            Value("rows", "int64"),
+            Value("epsilon", "float32"),
         ),
         "plain": (
-            Parameter("x", "pointer", "bfloat16", writable=True),
-            Parameter("seed", "uint64"),
+            Pointer("x", "bfloat16", writable=True),
+            Value("seed", "uint64"),
         ),
         "nothing": (),
-    }
-
-
-def test_json_of_parameters():
-    assert Parameter("rows", "int64").to_json() == {"name": "rows", "type": "int64"}
-    assert Parameter("x", "pointer", "float16").to_json() == {
-        "name": "x",
-        "type": "pointer",
-        "element": "float16",
-        "writable": False,
     }

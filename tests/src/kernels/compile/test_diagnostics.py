@@ -27,7 +27,11 @@ def test_errors_of_nvcc_with_file_and_line():
 
 def test_errors_of_the_preprocessor():
     assert compiler_problems(PREPROCESSOR, "csrc/a.cu") == [
-        Problem("missing.h: No such file or directory", "csrc/a.cu, line 1")
+        Problem(
+            "missing.h: No such file or directory",
+            "csrc/a.cu, line 1",
+            fix="have a `cuda_headers` target own it, or name its folder in `include_dirs`",
+        )
     ]
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from enginewright.document import decode
 from enginewright.errors import InputError
 from enginewright.kernels.compile.host_compiler import HostCompiler
 
@@ -35,10 +36,12 @@ def test_a_version_that_the_toolkit_refuses(includes):
 
 
 def test_unknown_names_and_versions():
-    with pytest.raises(InputError, match="unknown host compiler"):
-        HostCompiler("icc", "1.0", "/usr/bin/icc")
-    with pytest.raises(InputError, match="not a compiler version"):
-        HostCompiler("gcc", "new", "/usr/bin/g++")
+    with pytest.raises(InputError) as caught:
+        decode(HostCompiler, {"name": "icc", "version": "new"}, "host_compiler")
+    assert [(problem.where, problem.expected) for problem in caught.value.problems] == [
+        ("host_compiler, name", "gcc"),
+        ("host_compiler, version", "the version of a compiler, such as 12.2.0"),
+    ]
 
 
 def fake_compiler(tmp_path, version):

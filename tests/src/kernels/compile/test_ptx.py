@@ -1,8 +1,8 @@
 import pytest
 
 from enginewright.errors import InputError
-from enginewright.kernels.compile.declarations import Parameter
 from enginewright.kernels.compile.ptx import Entry, entries
+from enginewright.kernels.descriptor import Pointer, Value
 
 PTX = """//
 .version 9.0
@@ -29,9 +29,9 @@ PTX = """//
 def test_entries_with_declarations():
     declared = {
         "second": (
-            Parameter("x", "pointer", "float16"),
-            Parameter("rows", "int64"),
-            Parameter("e", "float32"),
+            Pointer("x", "float16", writable=False),
+            Value("rows", "int64"),
+            Value("e", "float32"),
         )
     }
     assert entries(PTX, declared, "a.cu") == [
@@ -43,14 +43,14 @@ def test_entries_with_declarations():
 def test_entries_without_declarations_are_named_by_place():
     (_, second) = entries(PTX, {}, "a.cu")
     assert second.parameters == (
-        Parameter("parameter_0", "uint64"),
-        Parameter("parameter_1", "uint64"),
-        Parameter("parameter_2", "float32"),
+        Value("parameter_0", "uint64"),
+        Value("parameter_1", "uint64"),
+        Value("parameter_2", "float32"),
     )
 
 
 def test_a_declaration_that_does_not_match():
-    declared = {"second": (Parameter("x", "pointer", "float16"), Parameter("rows", "int32"))}
+    declared = {"second": (Pointer("x", "float16", writable=False), Value("rows", "int32"))}
     with pytest.raises(InputError, match="does not match what was compiled") as caught:
         entries(PTX, declared, "a.cu")
     (problem,) = caught.value.problems

@@ -1,6 +1,7 @@
 import pytest
 
-from enginewright.kernels.compile.resources import ResourceBounds, Resources, resource_usage
+from enginewright.kernels.compile.resources import ResourceBounds, resource_usage
+from enginewright.kernels.descriptor import Resources
 
 REPORT = """\
 ptxas info    : 0 bytes gmem

@@ -8,12 +8,12 @@ import pytest
 from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.kernels.descriptor import Value
 from enginewright.kernels.launch.device import Device
 from enginewright.kernels.launch.launch import Launch
 from enginewright.kernels.launch.package import (
     Image,
     KernelPackage,
-    KernelParameter,
     PackagedKernel,
 )
 
@@ -61,7 +61,7 @@ def use(monkeypatch):
 def package(tmp_path):
     path = tmp_path / "scale.sm_90.cubin"
     path.write_bytes(b"machine code")
-    kernel = PackagedKernel("scale", (KernelParameter("count", "int64", ""),), 256, "scale")
+    kernel = PackagedKernel("scale", (Value("count", "int64"),), 256, "scale")
     image = Image(path, FileDigest.of(path), ComputeCapability(9, 0), is_ptx=False)
     return KernelPackage({"scale": kernel}, {"scale": (image,)})
 

@@ -42,7 +42,7 @@ def test_a_device_that_nothing_fits_is_refused_in_words(device):
     assert problem.what == "no code in the package of `scale` runs on this device"
     assert problem.where == f"device of compute capability {name}"
     assert problem.actual == "cubin 8.0, cubin 8.6, cubin 9.0"
-    assert problem.fix == f'Add "{name}" to the `compute_capabilities` of the kernels.'
+    assert problem.fix == f'add "{name}" to the `compute_capabilities` of the kernels'
 
 
 def test_ptx_does_not_run_on_an_older_device():

@@ -3,16 +3,17 @@ import ctypes
 import pytest
 
 from enginewright.errors import InputError
+from enginewright.kernels.descriptor import Pointer, Value
 from enginewright.kernels.launch.launch import Launch
-from enginewright.kernels.launch.package import KernelParameter, PackagedKernel
+from enginewright.kernels.launch.package import PackagedKernel
 
 KERNEL = PackagedKernel(
     "scale",
     (
-        KernelParameter("x", "pointer", "float16"),
-        KernelParameter("count", "int64", ""),
-        KernelParameter("flag", "int32", ""),
-        KernelParameter("factor", "float32", ""),
+        Pointer("x", "float16", writable=False),
+        Value("count", "int64"),
+        Value("flag", "int32"),
+        Value("factor", "float32"),
     ),
     256,
     "scale",
@@ -65,6 +66,6 @@ def test_all_problems_at_once():
 
 
 def test_a_parameter_that_cannot_be_passed():
-    kernel = PackagedKernel("k", (KernelParameter("s", "structure", ""),), None, "k")
+    kernel = PackagedKernel("k", (Value("s", "structure"),), None, "k")
     with pytest.raises(InputError, match="this type cannot be passed"):
         Launch("k", (1, 1, 1), (1, 1, 1), (0,)).check(kernel)

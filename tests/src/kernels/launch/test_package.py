@@ -6,12 +6,8 @@ import pytest
 from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
-from enginewright.kernels.launch.package import (
-    Image,
-    KernelPackage,
-    KernelParameter,
-    PackagedKernel,
-)
+from enginewright.kernels.descriptor import Pointer, Value
+from enginewright.kernels.launch.package import Image, KernelPackage, PackagedKernel
 
 
 def write_package(folder, name="scale", **changes):
@@ -32,11 +28,20 @@ def write_package(folder, name="scale", **changes):
         "max_threads": 256,
         "resources": {},
     }
+    tool = {"name": "tool", "version": "1"}
+    source = {"file": "csrc/scale.cu", "sha256": "0" * 64, "size": 1}
     document = {
         "format": 1,
+        "toolkit": tool,
+        "host_compiler": tool,
+        "flags": [],
+        "compute_capabilities": ["9.0"],
+        "ptx_version": "9.0",
         "sources": [
             {
                 "name": "scale",
+                "source": source,
+                "fatbin": artifact("scale.sm_90.cubin"),
                 "cubins": [artifact("scale.sm_90.cubin", compute_capability="9.0")],
                 "ptx": artifact("scale.compute_90.ptx", compute_capability="9.0", version="9.0"),
                 "kernels": [kernel],
@@ -52,7 +57,7 @@ def test_kernels_and_images(tmp_path):
     package = KernelPackage.read(write_package(tmp_path))
     assert package.kernel("scale") == PackagedKernel(
         "scale",
-        (KernelParameter("x", "pointer", "float16"), KernelParameter("count", "int64", "")),
+        (Pointer("x", "float16", True), Value("count", "int64")),
         256,
         "scale",
     )
@@ -120,6 +125,19 @@ def test_a_tree_without_a_descriptor(tmp_path):
 def test_a_package_with_code_of_a_variant(tmp_path):
     folder = write_package(tmp_path)
     text = (folder / "kernels.json").read_text()
-    (folder / "kernels.json").write_text(text.replace('"9.0"', '"9.0a"', 1))
+    old, new = (f'"compute_capability": "{one}"' for one in ("9.0", "9.0a"))
+    (folder / "kernels.json").write_text(text.replace(old, new, 1))
     cubin = KernelPackage.read(folder).images["scale"][0]
     assert cubin.compute_capability == ComputeCapability(9, 0, "a")
+
+
+def test_everything_that_is_wrong_with_a_descriptor(tmp_path):
+    folder = write_package(tmp_path, flags="-O3")
+    document = json.loads((folder / "kernels.json").read_text())
+    document["sources"][0]["cubins"][0]["file"] = "../outside.cubin"
+    document["sources"][0]["kernels"][0]["parameters"][1] = {"name": "count", "type": "pointer"}
+    (folder / "kernels.json").write_text(json.dumps(document))
+    with pytest.raises(InputError) as caught:
+        KernelPackage.read(folder)
+    places = [problem.where.partition(", ")[2] for problem in caught.value.problems]
+    assert places == ["flags", "sources[0].cubins[0].file", "sources[0].kernels[0].parameters[1]"]
