@@ -64,9 +64,7 @@ def _without_projections(
     if not bare or not rows.keys() & attending:
         return []
     shown = ", ".join(str(number) for number in bare[:8])
-    return [
-        f"config.json has attention in layers {shown}, whose weights have no projections of keys"
-    ]
+    return [f"config.json has attention in layers {shown}, whose weights project no keys"]
 
 
 def _rows(tensors: Iterable[TensorInfo], layers: int) -> Mapping[int, _Rows]:

@@ -13,6 +13,7 @@ from enginewright.memory.kv_cache import (
     cache_tokens,
     fitting_length,
     sequence_bytes,
+    state_bytes,
     token_bytes,
 )
 from enginewright.memory.model_shape import model_shape
@@ -154,3 +155,31 @@ def test_row_05_llama_2_7b_of_vllm_issue_2418():
     model = shape(LLAMA_2_7B)
     assert token_bytes(model, "float16") == 524288
     assert fitting_length(model, 229 * BLOCK * 524288, FLOAT16) == 3664
+
+
+def test_row_s1_qwen3_8_27b_tokens_of_talos_argocd_proxmox_1995():
+    # https://github.com/mitchross/talos-argocd-proxmox/pull/1995: two GPUs, fp8 cache, 4.99 GiB on
+    # each, blocks of 1568 tokens, "GPU KV cache size: 302,921 tokens" at 131,072 a request.
+    # How vLLM gets there: the state of one linear layer has to fit into a block of one attention
+    # layer, which is a multiple of 16 tokens; a request keeps two states a linear layer; tokens are
+    # the requests that fit, times their length. It keeps one column of the convolution less.
+    config = {
+        "architectures": ["X"],
+        "model_type": "qwen3_5_text",
+        "full_attention_interval": 4,
+        "head_dim": 256,
+        "hidden_size": 5120,
+        "num_attention_heads": 24,
+        "num_hidden_layers": 64,
+        "num_key_value_heads": 4,
+        "linear_num_value_heads": 48,
+        "linear_conv_kernel_dim": 4 - 1,
+    }
+    model = shape(config)
+    state = state_bytes(model, CacheRequest("fp8", "bfloat16", 2)) // 48
+    token = token_bytes(model, "fp8", 2) // 16
+    block = -(-state // (token * BLOCK)) * BLOCK
+    assert block == 1568
+    blocks = int(4.99 * GIB) // (block * token * 16)
+    of_a_request = -(-131072 // block) + 3 * 2
+    assert int(blocks * 131072 / of_a_request) == 302921
