@@ -53,5 +53,14 @@ def engine_test(
     return step(judge_accuracy.run, folder / "judge", measured, bounds)
 
 
+def documented_rows() -> list[str]:
+    """The table of faults in docs/validation.md: fault, and what the report says."""
+    parents = Path(__file__).resolve().parents
+    root = next(folder for folder in parents if (folder / "docs" / "validation.md").is_file())
+    text = (root / "docs" / "validation.md").read_text(encoding="utf-8")
+    table = text.split("## Faults that it was tried on")[1]
+    return [line for line in table.splitlines() if line.startswith("| ")]
+
+
 def report_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "judge" / "outputs" / "report.json").read_text()))

@@ -1,4 +1,4 @@
-"""An option of a task's form of `enginewright run`."""
+"""An option of a task's form of `python -m enginewright.run`."""
 
 from __future__ import annotations
 

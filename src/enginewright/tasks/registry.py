@@ -2,7 +2,7 @@
 
 A task is a folder and one row of `TASKS`. The folder has `signature.py` (inputs, outputs and their
 axes), `torch_module.py` (what the torch exporter traces), `feed.py` (tensors from tokens),
-`measure.py` (numbers beside the reference) and `runner.py` (its form of `enginewright run`). They
+`measure.py` (numbers beside the reference) and `runner.py` (its form of `enginewright.run`). They
 are imported by name, so that a step's sandbox holds only the room that the step needs.
 """
 
@@ -22,7 +22,7 @@ class Task:
     room: str
     """Dotted name of the package with its parts; several tasks may share one."""
     usage: str
-    """Arguments of `enginewright run` after the engine's folder, for a package's README."""
+    """Arguments of `enginewright.run` after the engine's folder, for a package's README."""
     is_decoder: bool = False
     """Whether the graph of a causal decoder computes it: what the direct exporter writes."""
     has_cache: bool = False

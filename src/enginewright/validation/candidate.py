@@ -14,7 +14,7 @@ from enginewright.validation.graph_backend import PROVIDER, GraphBackend
 from enginewright.validation.measurement import Candidate
 from enginewright.validation.measurement_request import MeasurementRequest
 
-ENGINE = "the packaged engine, opened as `enginewright run` opens it"
+ENGINE = "the packaged engine, opened as `run` opens it"
 GRAPH = (
     "the ONNX graph that the builder was given, in ONNX Runtime: it stands for the plan, which "
     "needs a GPU and was not run"

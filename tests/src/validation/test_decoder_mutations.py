@@ -23,6 +23,7 @@ from engine_test_steps import (
     FLOAT32,
     TOKENS,
     VOCABULARY,
+    documented_rows,
     engine_test,
     report_of,
     save_tokenizer,
@@ -196,6 +197,12 @@ CASES: dict[str, tuple[Mutation, str, str]] = {
     ),
     "padding is not masked": (Mutation(graph=ignore_input("attention_mask")), COSINE, "rows, left"),
 }
+
+
+def test_the_document_has_each_fault() -> None:
+    rows = documented_rows()
+    for name, (_, says, where) in CASES.items():
+        assert f"| {name} | {says} | {where} |" in rows
 
 
 def mutated(checkpoint: Path, folder: Path, mutation: Mutation) -> Path:

@@ -23,6 +23,7 @@ from engine_test_steps import (
     FLOAT32,
     TOKENS,
     VOCABULARY,
+    documented_rows,
     engine_test,
     report_of,
     save_tokenizer,
@@ -31,6 +32,7 @@ from graph_mutations import ignore_input
 from onnx import helper, numpy_helper
 from tiny_encoder import encoder_model
 
+Mutate = Callable[[onnx.ModelProto], None]
 MEAN = {"pooling_mode_mean_tokens": True}
 CLS = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 
@@ -63,7 +65,7 @@ def embed_test(
     encoder: Path,
     folder: Path,
     pooling: dict[str, Any],
-    mutate: Callable[[onnx.ModelProto], None] | None = None,
+    mutate: Mutate | None = None,
     *after_it: str,
 ) -> int:
     """An engine of mean pooling and normalisation, and a checkpoint that says `pooling`."""
@@ -87,7 +89,7 @@ def embed_test(
     return engine_test(path, source, folder, "feature-extraction", FLOAT32, *others)
 
 
-def leave_out(kind: str) -> Callable[[onnx.ModelProto], None]:
+def leave_out(kind: str) -> Mutate:
     def mutate(model: onnx.ModelProto) -> None:
         for item in model.graph.node:
             if item.op_type == kind:
@@ -110,37 +112,32 @@ def test_the_sound_encoder_passes(encoder: Path, tmp_path: Path) -> None:
     assert report["coverage"]["samples"] == report["coverage"]["samples_there"] == 40
 
 
-@pytest.mark.parametrize(
-    ("pooling", "mutate", "modules", "says"),
-    [
-        pytest.param(CLS, None, ("Normalize",), COSINE, id="row e4: another pooling"),
-        pytest.param(MEAN, None, (), ERROR, id="normalised, and the checkpoint does not"),
-        pytest.param(
-            MEAN, leave_out("LpNormalization"), ("Normalize",), ERROR, id="not normalised"
-        ),
-        pytest.param(MEAN, leave_out("Gelu"), ("Normalize",), COSINE, id="an activation left out"),
-        pytest.param(MEAN, other_words, ("Normalize",), COSINE, id="words of other ids"),
-        pytest.param(
-            MEAN,
-            ignore_input("attention_mask"),
-            ("Normalize",),
-            COSINE,
-            id="padding is not masked",
-        ),
-        pytest.param(
-            MEAN, None, ("Dense", "Normalize"), "actual:   Dense", id="a module that is not known"
-        ),
-    ],
-)
+UNKNOWN = "the reference does not know this module of sentence-transformers"
+UNMASKED = ignore_input("attention_mask")
+NORMALIZE = ("Normalize",)
+CASES: dict[str, tuple[dict[str, Any], Mutate | None, tuple[str, ...], str]] = {
+    # What the checkpoint says; the mutation of the graph; modules after the pooling; the report.
+    "another pooling": (CLS, None, NORMALIZE, COSINE),
+    "normalised, and the checkpoint does not": (MEAN, None, (), ERROR),
+    "not normalised": (MEAN, leave_out("LpNormalization"), NORMALIZE, ERROR),
+    "an activation left out": (MEAN, leave_out("Gelu"), NORMALIZE, COSINE),
+    "words of other ids": (MEAN, other_words, NORMALIZE, COSINE),
+    "padding of sentences is not masked": (MEAN, UNMASKED, NORMALIZE, COSINE),
+    "a module that is not known": (MEAN, None, ("Dense", "Normalize"), UNKNOWN),
+}
+
+
+def test_the_document_has_each_fault() -> None:
+    rows = documented_rows()
+    for name, (*_, says) in CASES.items():
+        assert any(row.startswith(f"| {name} | {says} |") for row in rows)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_a_wrong_encoder_fails(
-    pooling: dict[str, Any],
-    mutate: Callable[[onnx.ModelProto], None] | None,
-    modules: tuple[str, ...],
-    says: str,
-    encoder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pooling, mutate, modules, says = CASES[name]
     assert embed_test(encoder, tmp_path, pooling, mutate, *modules) == 1
     errors = capsys.readouterr().err
     assert says in errors

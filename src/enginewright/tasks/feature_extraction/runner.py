@@ -1,4 +1,4 @@
-"""Embeds the lines of a file: `enginewright run DIR --lines FILE`, one JSON array a line."""
+"""Embeds the lines of a file: `run DIR --lines FILE` gives one JSON array a line."""
 
 from __future__ import annotations
 

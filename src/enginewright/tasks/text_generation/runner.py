@@ -1,4 +1,4 @@
-"""Generates text after a prompt: `enginewright run DIR --prompt TEXT`."""
+"""Generates text after a prompt: `run DIR --prompt TEXT`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,90 @@
+"""A task is a folder and one row: a toy is exported, measured and judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from step_process import write_request
+
+from enginewright.actions import export_onnx, judge_accuracy, measure_accuracy
+from enginewright.errors import InputError
+from enginewright.step import Step, run_step
+from enginewright.tasks.registry import TASKS, Task, find_task
+
+PARTS = ("signature", "torch_module", "feed", "measure", "runner")
+
+
+def test_an_unknown_task_names_those_that_are_known() -> None:
+    with pytest.raises(InputError) as caught:
+        find_task("poetry", "engine.json, `task`")
+    [problem] = caught.value.problems
+    assert problem.expected == "feature-extraction or text-generation or text-generation-with-past"
+    assert (problem.where, problem.actual) == ("engine.json, `task`", "'poetry'")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_room_has_its_parts(name: str) -> None:
+    for part in PARTS:
+        assert TASKS[name].part(part).__doc__
+
+
+def step(action: Step, folder: Path, inputs: dict[str, list[Path]], parameters: Any) -> int:
+    folder.mkdir(exist_ok=True)
+    return run_step(action, write_request(folder, "x", inputs, parameters), folder / "outputs")
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one registration."""
+    monkeypatch.setitem(TASKS, "first-word", Task("first-word", "toy_room", '--ids "3 5"'))
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=24,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=32,
+        architectures=["BertModel"],
+    )
+    model = transformers.BertModel(config, add_pooling_layer=False).eval()
+    model.save_pretrained(tmp_path / "checkpoint")
+    (tmp_path / "checkpoint" / "rows.txt").write_text("3 5 7\n9\n4 4\n")
+    return tmp_path / "checkpoint"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_toy_task_is_exported_measured_and_judged(checkpoint: Path, tmp_path: Path) -> None:
+    files = {"config": [checkpoint / "config.json"], "weights": [checkpoint / "model.safetensors"]}
+    parameters = {
+        "task": "first-word",
+        "opset": 23,
+        "dtype": "float32",
+        "dynamic_axes": ["batch", "sequence"],
+    }
+    assert step(export_onnx.run, tmp_path / "export", files, parameters) == 0
+    exported = tmp_path / "export" / "outputs" / "model"
+    inputs = {
+        "model": [path for path in sorted(exported.iterdir()) if path.suffix != ".json"],
+        "serving": [],
+        "tokenizer": [],
+        "dataset": [checkpoint / "rows.txt"],
+        **files,
+    }
+    measured = {"task": "first-word", "max_samples": 2}
+    assert step(measure_accuracy.run, tmp_path / "measure", inputs, measured) == 0
+    path = tmp_path / "measure" / "outputs" / "measurements.json"
+    measurements = json.loads(path.read_text())
+    assert measurements["total"]["rows"] == 2
+    assert measurements["total"]["max_absolute_error"] == 0.0
+    bounds = {"min_worst_cosine_similarity": 0.999999}
+    assert step(judge_accuracy.run, tmp_path / "judge", {"measurements": [path]}, bounds) == 0
