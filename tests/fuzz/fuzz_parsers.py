@@ -23,11 +23,11 @@ import atheris
 
 with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.checkpoint.safetensors_header import parse_header, read_header
-    from enginewright.doctor.elf import ElfError, parse_elf
     from enginewright.doctor.engine_facts import engine_facts
     from enginewright.doctor.messages import explain, read_log
     from enginewright.doctor.package import inside
     from enginewright.document import decode
+    from enginewright.elf import ElfError, parse_elf
     from enginewright.errors import InputError
     from enginewright.host.bundle import parse_bundle
     from enginewright.host.captured import Capture, CapturedSource

@@ -6,6 +6,7 @@ features" and "Architecture-specific features".
 
 from __future__ import annotations
 
+from enginewright.compatibility.integrated import is_tegra
 from enginewright.compatibility.version import ComputeCapability
 
 
@@ -24,3 +25,12 @@ def ptx_runs(code: ComputeCapability, device: ComputeCapability) -> bool:
 def closeness(code: ComputeCapability) -> tuple[int, int, int]:
     """To choose among code that runs: the greater one was compiled more closely for the device."""
     return code.major, code.minor, ("", "f", "a").index(code.variant)
+
+
+def crosses_to_jetson(code: ComputeCapability, device: ComputeCapability) -> bool:
+    """Whether code of a desktop GPU would run on a Jetson, or the other way round.
+
+    NVIDIA promises no binary compatibility there (CUDA C++ Programming Guide, "Binary
+    Compatibility"); public reports disagree whether machine code of 8.0 runs on 8.7.
+    """
+    return code.base != device.base and is_tegra(code) != is_tegra(device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from enginewright.compatibility.tables import Row, find, row, table
+from enginewright.compatibility.tables import HOW_TO_ADD, Row, find, row, table
 from enginewright.compatibility.version import ComputeCapability, Version
 from enginewright.errors import Problem
 
@@ -61,15 +61,34 @@ def toolkits_for(capability: ComputeCapability) -> list[str]:
     ]
 
 
-def ptx_problem(emitted: str, ptxas: str) -> Problem | None:
-    """Why ptxas of toolkit `ptxas` cannot read PTX version `emitted`, or None when it can."""
+def ptx_problem(emitted: str, cuda: str, reader: str = "ptxas") -> Problem | None:
+    """Why `reader` (ptxas, or the driver) of CUDA release `cuda` does not read PTX `emitted`.
+
+    Also a problem: a PTX version that the table lacks and that is not older than all of its rows.
+    Minor-version compatibility does not help here: PTX needs the release that knows its version.
+    """
     found = find("ptx", emitted)
-    if found is None or Version.parse(found["cuda"]) <= Version.parse(ptxas):
+    if found is not None and Version.parse(found["cuda"]) <= Version.parse(cuda):
         return None
+    if found is None:
+        rows = list(table("ptx"))
+        if Version.parse(emitted) < Version.parse(rows[0]):
+            return None
+        return Problem(
+            f"the table of PTX versions has no row for PTX {emitted}: which CUDA release reads it "
+            "is not known",
+            "table ptx",
+            f"PTX {rows[0]} to {rows[-1]}",
+            f"PTX {emitted}, {reader} of CUDA {cuda}",
+            HOW_TO_ADD,
+        )
     return Problem(
-        f"ptxas of CUDA {ptxas} cannot read PTX {emitted}",
+        f"{reader} of CUDA {cuda} cannot read PTX {emitted}",
         found.name,
         f"CUDA {found['cuda']} or newer",
-        f"CUDA {ptxas}",
-        "lock the compiler that emits the PTX and ptxas together",
+        f"CUDA {cuda}",
+        "lock the compiler that emits the PTX and ptxas together"
+        if reader == "ptxas"
+        else f"upgrade the driver to one of CUDA {found['cuda']}, or compile machine code for the "
+        "device",
     )

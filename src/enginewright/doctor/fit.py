@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from enginewright.compatibility.driver import driver_problem
 from enginewright.compatibility.product import precisions_on, product_row
@@ -15,11 +16,15 @@ from enginewright.doctor.engine_facts import EngineFacts
 from enginewright.doctor.finding import Finding, Link, Severity, Skipped
 from enginewright.doctor.fixes import command
 from enginewright.doctor.hardware import is_jetson
+from enginewright.doctor.kernels import device_checks
 from enginewright.host.model import Host
 
 
-def fit(host: Host, engine: EngineFacts) -> Checked:
-    """Checks of the pair; the host has a GPU and a working driver."""
+def fit(host: Host, engine: EngineFacts, kernels: Sequence[Path] = ()) -> Checked:
+    """Checks of the pair; the host has a GPU and a working driver.
+
+    `kernels` are the folders of the package that hold kernels.
+    """
     pair = run_checks(
         [
             Check("driver and engine", Link.APPLICATION, lambda: _driver(host, engine)),
@@ -31,7 +36,10 @@ def fit(host: Host, engine: EngineFacts) -> Checked:
     except CannotCheckError as error:
         skipped = Skipped("device and engine", Link.APPLICATION, str(error))
         return pair + Checked((), (skipped,), (Link.APPLICATION,))
-    fits = [run_checks(_device_checks(device, engine)) for device in devices]
+    fits = [
+        run_checks([*_device_checks(device, engine), *device_checks(host, device, kernels)])
+        for device in devices
+    ]
     # One device that runs the engine is enough; what the others lack is then worth a note.
     if any(not _has_error(one.findings) and not one.skipped for one in fits):
         fits = [one if not _has_error(one.findings) else _as_note(one) for one in fits]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from enginewright.doctor.elf import ElfError, ElfInfo, read_elf
 from enginewright.doctor.engine_facts import EngineFacts
 from enginewright.doctor.finding import Finding, Link, Severity
+from enginewright.elf import ElfError, ElfInfo, read_elf
 from enginewright.hashing import FileDigest
 
 _CUDA_LIBRARY = re.compile(

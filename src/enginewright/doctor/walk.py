@@ -19,6 +19,7 @@ from enginewright.doctor.hardware import (
     signs_of_a_gpu,
     silent_sources,
 )
+from enginewright.doctor.kernels import kernel_findings, kernel_folders
 from enginewright.doctor.package import package_findings
 from enginewright.host.model import Host
 
@@ -54,7 +55,7 @@ def examine(
             checks=chain.checks + len(package.links),
         )
     if engine is not None:
-        checked += package + fit(host, engine)
+        checked += package + fit(host, engine, kernel_folders(folder) if folder else ())
     return _diagnosis(checked)
 
 
@@ -72,9 +73,11 @@ def _diagnosis(checked: Checked) -> Diagnosis:
 def _package(engine: EngineFacts | None, folder: Path | None) -> Checked:
     if engine is None or folder is None:
         return Checked()
-    return run_checks(
-        [Check("package", Link.APPLICATION, lambda: package_findings(folder, engine))]
-    )
+    folders = kernel_folders(folder)
+    checks = [Check("package", Link.APPLICATION, lambda: package_findings(folder, engine))]
+    if folders:
+        checks.append(Check("kernels", Link.APPLICATION, lambda: kernel_findings(folders)))
+    return run_checks(checks)
 
 
 def _without_gpu(host: Host, engine: EngineFacts | None, checked: Checked) -> Diagnosis:

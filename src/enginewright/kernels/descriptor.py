@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
+from enginewright import canonical_json
 from enginewright.compatibility.version import CapabilityText
+from enginewright.document import decode
+from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
 from enginewright.schema import INLINE, Count, Name, Size, matches
 
@@ -133,3 +136,29 @@ class KernelDescriptor:
     """Of the PTX language that the toolkit writes."""
     sources: tuple[CompiledSource, ...]
     format: Literal[1] = FORMAT
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of all kernels, sorted."""
+        return tuple(sorted(kernel.name for source in self.sources for kernel in source.kernels))
+
+
+def read_descriptor(path: Path) -> KernelDescriptor:
+    """Read a descriptor; raises `InputError` for one that is missing or wrong."""
+    if not path.is_file():
+        raise InputError(
+            Problem("no descriptor of kernels", str(path), fix="package the kernels first")
+        )
+    document = canonical_json.read_object(path)
+    if document.get("format") != FORMAT:
+        # Another format has other fields: to name them all would help nobody.
+        raise InputError(
+            Problem(
+                "this descriptor of kernels has another format",
+                str(path),
+                f"format {FORMAT}",
+                f"format {document.get('format')}",
+                "package the kernels with the version of enginewright that loads them",
+            )
+        )
+    return decode(KernelDescriptor, document, str(path))

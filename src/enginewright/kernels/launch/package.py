@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from enginewright import canonical_json
 from enginewright.compatibility.version import ComputeCapability
-from enginewright.document import decode
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest, verify
 from enginewright.kernels.descriptor import (
     FILE_NAME,
-    FORMAT,
     CompiledSource,
     Cubin,
-    KernelDescriptor,
     Parameter,
     Ptx,
+    read_descriptor,
 )
 
 
@@ -56,24 +53,7 @@ class KernelPackage:
     @classmethod
     def read(cls, folder: Path) -> KernelPackage:
         """Read the descriptor in `folder`; raises `InputError` for one that is missing or wrong."""
-        path = folder / FILE_NAME
-        if not path.is_file():
-            raise InputError(
-                Problem("no descriptor of kernels", str(path), fix="package the kernels first")
-            )
-        document = canonical_json.read_object(path)
-        if document.get("format") != FORMAT:
-            # Another format has other fields: to name them all would help nobody.
-            raise InputError(
-                Problem(
-                    "this descriptor of kernels has another format",
-                    str(path),
-                    f"format {FORMAT}",
-                    f"format {document.get('format')}",
-                    "package the kernels with the version of enginewright that loads them",
-                )
-            )
-        descriptor = decode(KernelDescriptor, document, str(path))
+        descriptor = read_descriptor(folder / FILE_NAME)
         return cls(
             {
                 kernel.name: PackagedKernel(

@@ -13,6 +13,7 @@ from step_process import run_module, write_request
 from enginewright.actions import compile_kernels
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.kernels.check import kernel_problems
 from enginewright.kernels.compile.toolkit import find_toolkit
 
 SOURCE = """\
@@ -109,6 +110,10 @@ def test_outputs(built):
         "scale.sm_120.cubin",
         "scale.sm_80.cubin",
     ]
+
+
+def test_what_the_compiler_wrote_is_what_the_descriptor_says(built):
+    assert kernel_problems(built / "outputs", ["scale"]) == []
 
 
 def test_the_descriptor(built):
@@ -214,6 +219,7 @@ def test_code_for_one_chip_alone(tmp_path):
         "9.0a",
         "10.0f",
     ]
+    assert kernel_problems(folder / "outputs") == []
     assert ".target sm_90a" in (folder / "outputs/scale.compute_90a.ptx").read_text()
 
 

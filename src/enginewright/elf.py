@@ -33,6 +33,10 @@ class ElfError(Exception):
 class ElfInfo:
     machine: int
     """`e_machine`: 62 is x86-64, 183 AArch64, 190 a CUDA cubin."""
+    abi_version: int
+    """`EI_ABIVERSION`; it decides how `flags` are read."""
+    flags: int
+    """`e_flags`, whose meaning is the machine's own."""
     soname: str
     needed: tuple[str, ...]
     run_path: str
@@ -80,10 +84,11 @@ def parse_elf(stream: BinaryIO, size: int) -> ElfInfo:
     if header[4] != 2 or header[5] != 1:
         raise ElfError("not a 64-bit little-endian ELF file")
     machine = struct.unpack_from("<H", header, 18)[0]
+    flags = struct.unpack_from("<I", header, 48)[0]
     segments = _segments(reader, header)
     dynamic = [segment for segment in segments if segment.kind == _PT_DYNAMIC]
     if not dynamic:
-        return ElfInfo(machine, "", (), "", frozenset())
+        return ElfInfo(machine, header[8], flags, "", (), "", frozenset())
     entries = _dynamic(reader, dynamic[0])
     strings = _strings(reader, segments, entries)
 
@@ -94,6 +99,8 @@ def parse_elf(stream: BinaryIO, size: int) -> ElfInfo:
     needed = [_name(strings, value) for tag, value in entries if tag == _DT_NEEDED]
     return ElfInfo(
         machine=machine,
+        abi_version=header[8],
+        flags=flags,
         soname=first(_DT_SONAME),
         needed=tuple(needed[:MAX_NEEDED]),
         run_path=first(_DT_RUNPATH) or first(_DT_RPATH),

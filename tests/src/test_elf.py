@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enginewright.doctor.elf import ElfError, parse_elf, read_elf
+from enginewright.elf import ElfError, parse_elf, read_elf
 
 
 def elf(
