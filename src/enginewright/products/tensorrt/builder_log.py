@@ -7,7 +7,7 @@ from typing import Any
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _TIME = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?\s?(ms|us|s|seconds|milliseconds)\b")
-_SOURCE = re.compile(r"^\w+\.(?:cpp|h):\d+: ")
+_SOURCE = re.compile(r"^\w+\.(?:cpp|hpp|h):\d+: ")
 # Says that the library's log is used before the build gave it a context; harmless, and it comes
 # as an error from querying any option.
 _HARMLESS = ("Thread context has not been set",)
