@@ -25,6 +25,7 @@ from enginewright import canonical_json, document
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest, verify
 from enginewright.schema import INLINE
+from enginewright.step_files import Untouched, write_digests
 
 T = TypeVar("T")
 
@@ -98,12 +99,20 @@ Step = Callable[[ActionRequest, Path], Result]
 
 
 def run_step(step: Step, request_path: Path, outputs: Path) -> int:
-    """Run a step and return its exit code; `result.json` appears only when the step succeeded."""
+    """Run a step and return its exit code.
+
+    `result.json`, and `digests.json` with the digest of every file that the step put out, appear
+    only where it succeeded and left its inputs as they were.
+    """
     try:
         request = ActionRequest.read(request_path)
         outputs.mkdir(parents=True, exist_ok=True)
+        files = [file for group in request.inputs.values() for file in group]
+        inputs = Untouched.before((file.path, file.digest) for file in files)
         result = step(request, outputs)
+        inputs.raise_if_changed()
         canonical_json.write(outputs / "result.json", result)
+        write_digests(outputs)
     except InputError as error:
         print(error, file=sys.stderr)
         return EXIT_INPUT_ERROR

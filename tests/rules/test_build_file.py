@@ -13,13 +13,11 @@ from pants.engine.target import InvalidTargetException, Targets
 from pants.testutil.rule_runner import RuleRunner
 from pants_enginewright.build_files import build_file
 from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
+from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import thaw
-from pants_enginewright.engines.targets import (
-    ComputeCapabilitiesField,
-    ModelField,
-    TensorrtRtxEngineTarget,
-)
+from pants_enginewright.engines.targets import ModelField
 from pants_enginewright.models.targets import OnnxModelTarget
+from pants_enginewright.products.tensorrt_rtx.targets import TensorrtRtxEngineTarget
 from pants_enginewright.validation.targets import EngineTestTarget
 
 

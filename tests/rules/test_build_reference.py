@@ -7,7 +7,10 @@ from pants.build_graph.build_configuration import BuildConfiguration
 from pants.util.strutil import strval
 from pants_enginewright import register
 from pants_enginewright.build_reference import COMMAND, Vocabulary, build_reference
+from pants_enginewright.library_tests import register as library_tests
 from pants_enginewright.models.targets import DtypeField
+from pants_enginewright.products.onnxruntime import register as onnxruntime
+from pants_enginewright.products.tensorrt_rtx import register as tensorrt_rtx
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "build_reference.md"
 
@@ -15,8 +18,9 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "build_reference.md"
 @pytest.fixture(scope="module")
 def text() -> str:
     builder = BuildConfiguration.Builder()
-    builder.register_target_types("pants_enginewright", register.target_types())
-    builder.register_rules("pants_enginewright", register.rules())
+    for backend in (register, onnxruntime, tensorrt_rtx, library_tests):
+        builder.register_target_types(backend.__name__, backend.target_types())
+        builder.register_rules(backend.__name__, backend.rules())
     configuration = builder.create()
     return build_reference(Vocabulary.of(configuration.target_types, configuration.all_subsystems))
 
@@ -26,7 +30,11 @@ def test_the_committed_reference_is_current(text: str) -> None:
 
 
 def test_every_target_type_has_a_section(text: str) -> None:
-    for target_type in register.target_types():
+    for target_type in (
+        *register.target_types(),
+        *onnxruntime.target_types(),
+        *tensorrt_rtx.target_types(),
+    ):
         assert f"\n### `{target_type.alias}`\n" in text
 
 
@@ -54,6 +62,7 @@ def test_a_file_field_names_its_extensions(text: str) -> None:
 def test_options_and_goals_of_the_backend_and_no_others(text: str) -> None:
     assert "| `--enginewright-record` | `record` |" in text
     assert "### `./pants build-reference`" in text
+    assert "library_test" not in text
     assert "### `[python]`" not in text
     assert "### `./pants lint`" not in text
 

@@ -23,7 +23,6 @@ from pants_enginewright.build_files.addresses import (
 from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.build_files.dependencies import specs_of, steps_of
 from pants_enginewright.build_files.kind import Kind, Steps
-from pants_enginewright.engines.targets import TensorrtRtxEngineTarget
 from pants_enginewright.models.checkpoint import CheckpointKind
 from pants_enginewright.models.export import ExportModel
 from pants_enginewright.models.onnx_model import MakeModel
@@ -35,6 +34,7 @@ from pants_enginewright.models.targets import (
     QuantizedModelTarget,
     WeightsField,
 )
+from pants_enginewright.products.tensorrt_rtx.targets import TensorrtRtxEngineTarget
 
 HERE = Address("models/m", target_name="fp16")
 

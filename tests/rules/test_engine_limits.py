@@ -10,11 +10,13 @@ from pants.engine.internals.parametrize import Parametrize
 from pants.engine.target import InvalidTargetException
 from pants_enginewright.build_files.build_file import problems_of
 from pants_enginewright.engines.engine_limits import raise_if_too_long
-from pants_enginewright.engines.targets import ProfilesField, TensorrtRtxEngineTarget
+from pants_enginewright.engines.profiles import ProfilesField
+from pants_enginewright.models.checkpoint import LengthLimit
+from pants_enginewright.products.tensorrt_rtx.targets import TensorrtRtxEngineTarget
 from pants_enginewright.steps.finished_package import raise_if_shared
 
 HERE = Address("engines", target_name="small")
-LIMIT = {"tokens": 512, "source": "max_position_embeddings"}
+LIMIT = LengthLimit(512, "max_position_embeddings")
 
 
 def engine(**fields: Any) -> TensorrtRtxEngineTarget:
@@ -87,19 +89,20 @@ def test_parametrize_with_one_alternative() -> None:
 
 def test_profiles_within_the_positions_of_the_model() -> None:
     sizes = [{"batch": (1, 8, 1024), "sequence": (1, 64, 512)}]
-    raise_if_too_long(engine(profiles=sizes), LIMIT)
-    raise_if_too_long(engine(profiles=[{"sequence": (1, 64, 4096)}]), None)
+    raise_if_too_long(ProfilesField(sizes, HERE), LIMIT)
+    raise_if_too_long(ProfilesField([{"sequence": (1, 64, 4096)}], HERE), None)
 
 
 def test_profiles_beyond_the_positions_are_all_named() -> None:
-    target = engine(
-        profiles=[{"sequence": (1, 64, 1024)}, profile((1, 1, 1), (0, 1, 511), (1, 2, 513))]
+    profiles = ProfilesField(
+        [{"sequence": (1, 64, 1024)}, profile((1, 1, 1), (0, 1, 511), (1, 2, 513))], HERE
     )
-    assert target[ProfilesField].is_valid()
+    assert profiles.is_valid()
     with pytest.raises(InvalidTargetException) as caught:
-        raise_if_too_long(target, LIMIT)
+        raise_if_too_long(profiles, LIMIT)
     lines = str(caught.value).splitlines()
-    assert "at most 512 tokens, says config.json (max_position_embeddings)" in lines[0]
+    assert lines[0].startswith("engines:small: the model was made for at most 512 tokens")
+    assert "config.json (max_position_embeddings)" in lines[0]
     assert [line.strip() for line in lines if "*" in line] == [
         "* field `profiles`, profile 0, axis 'sequence' reaches 1024",
         "* field `profiles`, profile 1, axis 'total_sequence' reaches 513",

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.target import InvalidFieldException
-from pants_enginewright import canonical_json
 from pants_enginewright.environments.targets import LockField, ToolchainSourceField
 from pants_enginewright.environments.toolchain import Toolchain, problems_of
 from pants_enginewright.steps.files import File
@@ -60,13 +59,14 @@ def test_numbers_are_no_versions_and_booleans_no_limits() -> None:
 def test_the_builder_gets_nothing_that_only_others_read() -> None:
     source = File("rtx.toml", "0" * 64, 0)
     address = Address("toolchains", target_name="rtx")
-    toolchain = Toolchain(address, source, canonical_json.dumps(COMPLETE))
+    toolchain = Toolchain.of(address, source, COMPLETE)
     assert toolchain.builder() == {
         "product": "tensorrt-rtx",
         "version": "1.7.1.116",
         "libraries": {"libtensorrt_rtx.so.1": "0" * 64},
     }
-    assert toolchain.compute_capabilities() == ("8.6", "8.9")
+    assert toolchain.compute_capabilities == ("8.6", "8.9")
+    assert toolchain.environment == "lockfiles:tensorrt_rtx"
 
 
 def test_a_file_that_a_goal_writes_names_the_goal() -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.target import InvalidTargetException, Target
 from pants.util.frozendict import FrozenDict
-from pants_enginewright.engines.engine import PLAN, Candidate, Engine, limits_of
+from pants_enginewright.engines.engine import Engine
+from pants_enginewright.engines.product import Candidate
+from pants_enginewright.engines.profiles import ProfilesField
+from pants_enginewright.models.checkpoint import LengthLimit
+from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.tasks import Task
 from pants_enginewright.steps.files import File, Files
+from pants_enginewright.validation.checked_package import PLAN, plan_package_check
 from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 from pants_enginewright.validation.validation import (
     plan_comparison,
     plan_measurement,
-    plan_package_check,
     raise_if_other_dataset,
 )
 
@@ -38,8 +41,7 @@ PACKAGE = Files(
 
 def test_the_check_of_a_package_gets_all_its_files_once() -> None:
     nothing: Any = None
-    engine = Engine(HERE, nothing, Candidate(()), PACKAGE, nothing, (PLAN,), nothing, ())
-    planned = plan_package_check(HERE, engine)
+    planned = plan_package_check(HERE, Engine(nothing, nothing, PACKAGE, ()))
     assert {item.role: [file.path for file in item.files] for item in planned.inputs} == {
         "plan": [PLAN],
         "manifest": ["engine.json"],
@@ -62,24 +64,21 @@ def engine_test(**fields: Any) -> Target:
     return EngineTestTarget({"engine": ":x", **fields}, HERE)
 
 
-def engine(task: str, length: Any, **limits: int) -> Engine:
-    checkpoint = SimpleNamespace(summary=lambda: {"length": length})
-    model: Any = SimpleNamespace(task=task, checkpoint=checkpoint)
-    nothing: Any = None
-    candidate = Candidate((), FrozenDict(limits))
-    return Engine(HERE, model, candidate, PACKAGE, nothing, (PLAN,), nothing, ())
+def source(length: Optional[LengthLimit]) -> ModelSource:
+    return ModelSource("onnx", HERE, "text-generation", length, Files(), (), None, (), ())
 
 
 def test_a_measurement_reaches_to_what_engine_and_model_allow() -> None:
-    made = engine("text-generation", {"tokens": 2048, "source": "x"}, batch=4, total_sequence=1024)
-    assert plan_measurement(engine_test(max_samples=7), made) == {
+    candidate = Candidate((), FrozenDict(batch=4, total_sequence=1024))
+    limited = source(LengthLimit(2048, "x"))
+    assert plan_measurement(engine_test(max_samples=7), limited, candidate) == {
         "task": "text-generation",
         "limits": {"batch": 4, "total_sequence": 1024},
         "positions": 2048,
         "max_length": 4096,
         "max_samples": 7,
     }
-    assert plan_measurement(engine_test(), engine("text-generation", None))["positions"] is None
+    assert plan_measurement(engine_test(), source(None), Candidate(()))["positions"] is None
 
 
 def test_the_limits_are_the_greatest_of_all_profiles() -> None:
@@ -87,7 +86,11 @@ def test_the_limits_are_the_greatest_of_all_profiles() -> None:
         {"batch": [1, 1, 4], "sequence": [1, 8, 1024], "total_sequence": [1, 8, 1024]},
         {"batch": [1, 1, 8], "sequence": [1, 1, 1], "past_sequence": [0, 1, 9]},
     ]
-    assert dict(limits_of(profiles)) == {"batch": 8, "sequence": 1024, "total_sequence": 1024}
+    assert dict(ProfilesField(profiles, HERE).greatest_sizes()) == {
+        "batch": 8,
+        "sequence": 1024,
+        "total_sequence": 1024,
+    }
 
 
 def test_a_dataset_of_another_kind_is_refused() -> None:

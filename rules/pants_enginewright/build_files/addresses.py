@@ -16,6 +16,7 @@ from pants.engine.target import (
 )
 from pants.engine.unions import UnionMembership, is_union
 
+from pants_enginewright.build_files import build_file
 from pants_enginewright.build_files.build_file import CheckBuildFile, CheckedBuildFile
 from pants_enginewright.build_files.fields import CheckedField
 from pants_enginewright.build_files.kind import Kind
@@ -110,4 +111,7 @@ async def resolve_target_of_kind(
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *build_file.rules(),
+    )

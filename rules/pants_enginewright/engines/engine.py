@@ -1,44 +1,19 @@
-"""Engines of all products, and how one for TensorRT for RTX is built and described."""
+"""Engines of all products: found, built by the product's own rule, and described."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import Target
-from pants.util.frozendict import FrozenDict
 
-from pants_enginewright import canonical_json
+from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
-from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
-from pants_enginewright.build_files.fields import thaw
-from pants_enginewright.build_files.kind import Steps
-from pants_enginewright.engines.engine_limits import raise_if_too_long, raise_if_unsupported
-from pants_enginewright.engines.product import BuildEngine
-from pants_enginewright.engines.size_estimate import EstimateSize, SizeEstimate
-from pants_enginewright.engines.targets import (
-    KernelsField,
-    MaxAuxStreamsField,
-    ModelField,
-    OptimizationLevelField,
-    ProfilesField,
-    ProviderField,
-    TilingLevelField,
-    ToolchainField,
-    WeightStreamingField,
-    WorkspaceField,
-)
+from pants_enginewright.engines.product import BuildEngine, BuiltEngine, Candidate
 from pants_enginewright.environments.tool_environment import ToolEnvironment
-from pants_enginewright.environments.toolchain import Toolchain, ToolchainRequest
-from pants_enginewright.kernels.compilation import (
-    CompiledCode,
-    CompileKernels,
-    CompileRequest,
-)
-from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
-from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
+from pants_enginewright.models.model_source import SourceFile
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import (
     ActionInput,
     ActionRequest,
@@ -47,31 +22,10 @@ from pants_enginewright.steps.action import (
     ToolsRequest,
 )
 from pants_enginewright.steps.files import ComposeFiles, File, Files
+from pants_enginewright.steps.step_outputs import RESULT
 
-PLAN = "engine.plan"
-CHECKS = Steps.of("check_graph", "check_weights", "estimate_size", environments=("onnx",))
-
-
-@dataclass(frozen=True)
-class TensorrtRtxKind(BuildEngine):
-    """A `tensorrt_rtx_engine` target."""
-
-    required_fields = (ModelField, ToolchainField, WeightStreamingField)
-
-    @property
-    def steps(self) -> Steps:
-        return CHECKS + Steps.of_product("tensorrt_rtx")
-
-
-@dataclass(frozen=True)
-class OnnxruntimeKind(BuildEngine):
-    """An `onnxruntime_engine` target."""
-
-    required_fields = (ModelField, ProviderField)
-
-    @property
-    def steps(self) -> Steps:
-        return CHECKS + Steps.of_product("onnxruntime", environments=("run",))
+WRITTEN = ("engine.json", "README.md")
+"""What the product's `describe` writes."""
 
 
 @dataclass(frozen=True)
@@ -80,231 +34,138 @@ class EngineRequest(NamedTarget):
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """What a test measures on a host without a device."""
-
-    inputs: Tuple[ActionInput, ...]
-    """`package`, where the engine itself runs there; else `model` and `serving`, which compute
-    what the engine computes."""
-    limits: FrozenDict[str, int] = field(default_factory=FrozenDict)
-    """Greatest `batch`, `sequence` and `total_sequence` that the engine takes, where the inputs do
-    not say it."""
-
-
-@dataclass(frozen=True)
 class Engine:
-    address: Address
-    model: OnnxModel
-    candidate: Candidate
+    kind: BuildEngine
+    built: BuiltEngine
     package: Files
     """Everything that belongs into dist/."""
-    build: ActionRequest
-    """The step that built it, to run it again."""
-    built: Tuple[str, ...]
-    """Files of the package that this step put out."""
-    estimate: SizeEstimate
     steps: Tuple[ActionResult, ...]
 
     @property
-    def is_plan(self) -> bool:
-        return self.built == (PLAN,)
+    def address(self) -> Address:
+        return self.kind.address
 
-    def built_files(self) -> Tuple[File, ...]:
-        return tuple(file for file in self.package.entries if file.path in self.built)
+    @property
+    def candidate(self) -> Optional[Candidate]:
+        """What a test measures: the engine itself where it runs on this host."""
+        if self.kind.runs_in is None:
+            return self.built.candidate
+        return Candidate((ActionInput.of("package", self.package, "package"),))
 
-
-@dataclass(frozen=True)
-class BuildTensorrtRtxEngine:
-    target: Target
-
-
-@dataclass(frozen=True)
-class TensorrtRtxEngine:
-    engine: Engine
-
-
-@dataclass(frozen=True)
-class BuildOnnxruntimeEngine:
-    target: Target
+    def describe_sizes(self) -> Optional[str]:
+        """For people: what was estimated and what came out; None where nothing was estimated."""
+        sizes = self.built.estimate.sizes
+        if sizes is None:
+            return None
+        actual = sum(file.size for file in self.built.artifacts.entries)
+        return sizes.describe(actual, self.kind.size_is_estimated)
 
 
 @dataclass(frozen=True)
-class OnnxruntimeEngine:
-    engine: Engine
+class DescribeEngine:
+    kind: BuildEngine
+    built: BuiltEngine
 
 
 @dataclass(frozen=True)
-class PackageEngine:
-    address: Address
-    model: OnnxModel
-    toolchain: Toolchain
-    built: ActionResult
-    estimate: SizeEstimate
-    kernels: Tuple[CompiledCode, ...]
-
-
-@dataclass(frozen=True)
-class PackagedEngine:
-    files: Files
+class DescribedEngine:
+    package: Files
     step: ActionResult
-
-
-def plan_build(target: Target, model: OnnxModel, toolchain: Toolchain) -> ActionRequest:
-    """The step that builds the plan."""
-    workspace = target[WorkspaceField].value
-    return ActionRequest.create(
-        "build_engine",
-        module="enginewright.products.tensorrt_rtx.build",
-        address=target.address,
-        tool_environment=toolchain.parsed()["environment"],
-        inputs=[*model.inputs, ActionInput.of("record", model.record)],
-        parameters={
-            "toolchain": toolchain.builder(),
-            "profiles": thaw(target[ProfilesField].value),
-            "compute_capabilities": target[ComputeCapabilitiesField].in_order(),
-            "optimization_level": target[OptimizationLevelField].value,
-            "tiling_optimization_level": target[TilingLevelField].value,
-            "weight_streaming": target[WeightStreamingField].value,
-            "memory_pool_limits": {} if workspace is None else {"workspace": workspace},
-            "max_aux_streams": target[MaxAuxStreamsField].value,
-        },
-    )
 
 
 @rule
 async def find_engine(request: EngineRequest) -> Engine:
     found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(BuildEngine))
-    target = found.target
-    if isinstance(found.kind, OnnxruntimeKind):
-        portable = await Get(OnnxruntimeEngine, BuildOnnxruntimeEngine(target))
-        return portable.engine
-    planned = await Get(TensorrtRtxEngine, BuildTensorrtRtxEngine(target))
-    return planned.engine
+    kind = found.of(BuildEngine)
+    built = await Get(BuiltEngine, BuildEngine, kind)
+    described = await Get(DescribedEngine, DescribeEngine(kind, built))
+    steps = (*built.source.steps, *built.steps, described.step)
+    return Engine(kind, built, described.package, steps)
 
 
-@rule(desc="Build an engine")
-async def build_tensorrt_rtx_engine(request: BuildTensorrtRtxEngine) -> TensorrtRtxEngine:
-    target = request.target
-    address = target.address
-    toolchain = await Get(
-        Toolchain, ToolchainRequest, ToolchainRequest.by_field(target[ToolchainField])
-    )
-    raise_if_unsupported(target, toolchain)
-    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
-    raise_if_too_long(target, model.checkpoint.summary()["length"])
-    profiles = canonical_json.dumps(thaw(target[ProfilesField].value))
-    graph_check = await Get(
-        ActionResult, ActionRequest, plan_graph_check(model, toolchain.reader())
-    )
-    build = plan_build(target, model, toolchain)
-    weights_check, built, estimate = await MultiGet(
-        Get(ActionResult, ActionRequest, plan_weights_check(model)),
-        Get(ActionResult, ActionRequest, build),
-        Get(SizeEstimate, EstimateSize(address, model, profiles)),
-    )
-    origin = f"field `kernels` of {address}"
-    kernels = await MultiGet(
-        Get(CompiledCode, CompileRequest(spec, origin, address, kind=CompileKernels))
-        for spec in thaw(target[KernelsField].value)
-    )
-    packaged = await Get(
-        PackagedEngine, PackageEngine(address, model, toolchain, built, estimate, kernels)
-    )
-    steps = (
-        *(graph_check, weights_check, *estimate.steps, built),
-        *(kernel.step for kernel in kernels),
-        packaged.step,
-    )
-    return TensorrtRtxEngine(
-        Engine(
-            address,
-            model,
-            Candidate(
-                (*model.inputs, ActionInput.of("serving", model.checkpoint.tokenizer)),
-                limits_of(thaw(target[ProfilesField].value)),
-            ),
-            packaged.files,
-            build,
-            (PLAN,),
-            estimate,
-            (*model.steps, *steps),
-        )
-    )
-
-
-def limits_of(profiles: Iterable[Mapping[str, Any]]) -> FrozenDict[str, int]:
-    """The greatest size of each axis over all profiles."""
-    greatest: Dict[str, int] = {}
-    for profile in profiles:
-        for axis in ("batch", "sequence", "total_sequence"):
-            if axis in profile:
-                greatest[axis] = max(greatest.get(axis, 0), profile[axis][-1])
-    return FrozenDict(greatest)
+def plan_package(built: BuiltEngine) -> Dict[str, File]:
+    """The files that engine.json describes, by their paths in the package."""
+    return {
+        **{file.name: file for file in built.source.serving.entries},
+        **{
+            kernel.shipped_path(file): file
+            for kernel in built.kernels
+            for file in kernel.files.entries
+        },
+        **built.artifacts.by_path(),
+    }
 
 
 def plan_inputs(
-    model: OnnxModel,
-    exporter: ToolEnvironment,
-    builder: ToolEnvironment,
-    others: Iterable[Tuple[str, Optional[Address], File]] = (),
+    built: BuiltEngine, tools: Iterable[Tuple[str, ToolEnvironment]]
 ) -> List[Dict[str, Any]]:
     """Provenance: every input of the build by role and address, with its content."""
-    checkpoint = model.checkpoint
+    pins = built.toolchain
     rows = [
-        *((role, checkpoint.address, file) for role, file in checkpoint.sources()),
-        *(("onnx", model.address, f) for f in model.graph.entries),
-        *(("onnx", model.address, f) for f in model.data.entries),
-        *others,
-        *(("exporter", exporter.address, wheel) for wheel in exporter.wheels.entries),
-        *(("builder", builder.address, wheel) for wheel in builder.wheels.entries),
+        *built.source.files,
+        *(() if pins is None else (SourceFile("toolchain", pins.address, pins.source),)),
+        *(
+            SourceFile(role, environment.address, wheel)
+            for role, environment in tools
+            for wheel in environment.wheels.entries
+        ),
     ]
-    return [
-        {"role": role, "address": str(address), "path": file.path, **file.described()}
-        for role, address, file in rows
-    ]
+    return [row.described() for row in rows]
+
+
+def plan_description(
+    kind: BuildEngine,
+    built: BuiltEngine,
+    result: Files,
+    shipped: Dict[str, File],
+    inputs: List[Dict[str, Any]],
+) -> ActionRequest:
+    """The step that writes engine.json and README.md."""
+    source, toolchain = built.source, built.toolchain
+    length = source.length
+    return ActionRequest.create(
+        "write_manifest",
+        module=f"enginewright.products.{kind.product}.describe",
+        address=kind.address,
+        inputs=[ActionInput.of("build", result)],
+        parameters={
+            "name": kind.address.target_name,
+            "task": source.task,
+            "source": {"kind": source.kind, "address": str(source.address)},
+            "files": {name: file.described() for name, file in shipped.items()},
+            "inputs": inputs,
+            "plugins": [one.described() for one in source.replaced],
+            "kernels": [kernel.described() for kernel in built.kernels],
+            "size_estimate": built.estimate.described(),
+            "length": None if length is None else length.described(),
+            "toolchain": None if toolchain is None else toolchain.described(),
+        },
+    )
 
 
 @rule(desc="Describe an engine package")
-async def package_engine_files(request: PackageEngine) -> PackagedEngine:
-    exporter, builder = await MultiGet(
-        Get(Tools, ToolsRequest(request.model.environment, None)),
-        Get(Tools, ToolsRequest(None, request.toolchain.parsed()["environment"])),
+async def describe_engine(request: DescribeEngine) -> DescribedEngine:
+    kind, built = request.kind, request.built
+    wanted = {"builder": ToolsRequest(built.build.environment, built.build.tool_environment)}
+    if built.source.exporter is not None:
+        wanted = {"exporter": ToolsRequest(built.source.exporter, None), **wanted}
+    found = await MultiGet(Get(Tools, ToolsRequest, tools) for tools in wanted.values())
+    shipped = plan_package(built)
+    result = await Get(Files, ComposeFiles, ComposeFiles.named(built.result.files.entries, RESULT))
+    tools = [(role, found[index].environment) for index, role in enumerate(wanted)]
+    inputs = plan_inputs(built, tools)
+    step = await Get(
+        ActionResult, ActionRequest, plan_description(kind, built, result, shipped, inputs)
     )
-    outputs = request.built.files.by_path()
-    shipped = {PLAN: outputs[PLAN]}
-    shipped.update((f.name, f) for f in request.model.checkpoint.tokenizer.entries)
-    for kernel in request.kernels:
-        shipped.update((kernel.shipped_path(file), file) for file in kernel.files.entries)
-    build_result = await Get(Files, ComposeFiles((outputs["result.json"],)))
-    written = await Get(
-        ActionResult,
-        ActionRequest,
-        ActionRequest.create(
-            "write_manifest",
-            module="enginewright.products.tensorrt_rtx.describe",
-            address=request.address,
-            inputs=[ActionInput.of("build", build_result)],
-            parameters={
-                "name": request.address.target_name,
-                "task": request.model.task,
-                "files": {name: file.described() for name, file in shipped.items()},
-                "inputs": plan_inputs(
-                    request.model,
-                    exporter.environment,
-                    builder.environment,
-                    [("toolchain", request.toolchain.address, request.toolchain.source)],
-                ),
-                "toolchain": request.toolchain.described(),
-                "plugins": request.model.plugins(),
-                "kernels": [kernel.described() for kernel in request.kernels],
-                "size_estimate": request.estimate.parsed(),
-            },
-        ),
-    )
-    own = {name: written.files.by_path()[name] for name in ("engine.json", "README.md")}
+    written = step.files.by_path()
+    own = {name: written[name] for name in WRITTEN}
     entries = tuple(file.at(name) for name, file in {**shipped, **own}.items())
-    return PackagedEngine(await Get(Files, ComposeFiles(entries)), written)
+    return DescribedEngine(await Get(Files, ComposeFiles(entries)), step)
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *TensorrtRtxKind.rules(), *OnnxruntimeKind.rules())
+    return (
+        *collect_rules(),
+        *addresses.rules(),
+        *action.rules(),
+    )

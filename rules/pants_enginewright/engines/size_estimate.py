@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional, Tuple
+from typing import Any, Iterable, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
@@ -11,6 +11,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants_enginewright import canonical_json
 from pants_enginewright.models.onnx_model import OnnxModel
 from pants_enginewright.models.tasks import TASKS
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 
 DECODER_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -26,6 +27,27 @@ class EstimateSize:
 
 
 @dataclass(frozen=True)
+class WeightSizes:
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Sizes:
+    weights: WeightSizes
+    kv_bytes_per_token: int
+    engine_bytes: int
+
+    def describe(self, engine: int, is_estimated: bool) -> str:
+        """For people: the estimate beside the size of the engine that was built, in bytes."""
+        estimated = f" ({megabytes(self.engine_bytes)} estimated)" if is_estimated else ""
+        return (
+            f"weights {megabytes(self.weights.bytes)}, "
+            f"KV cache {self.kv_bytes_per_token:,} bytes a token, "
+            f"engine {megabytes(engine)}{estimated}"
+        )
+
+
+@dataclass(frozen=True)
 class SizeEstimate:
     step: Optional[ActionResult]
     """None for a model whose size is not estimated."""
@@ -34,15 +56,23 @@ class SizeEstimate:
     def steps(self) -> Tuple[ActionResult, ...]:
         return () if self.step is None else (self.step,)
 
-    def parsed(self) -> Optional[Dict[str, Any]]:
-        return None if self.step is None else self.step.parsed()
+    @property
+    def sizes(self) -> Optional[Sizes]:
+        return None if self.step is None else self.step.read(Sizes)
+
+    def described(self) -> Any:
+        """What `engine.json` says of it: all that the step says."""
+        return None if self.step is None else canonical_json.loads(self.step.result)
+
+
+NOT_ESTIMATED = SizeEstimate(None)
 
 
 def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
-    summary = model.checkpoint.summary()
-    if not TASKS[model.task].is_decoder or summary["model_type"] not in DECODER_FAMILIES:
+    family = model.checkpoint.summary.model_type
+    if not TASKS[model.task].is_decoder or family not in DECODER_FAMILIES:
         return None
     return ActionRequest.create(
         "estimate_size",
@@ -52,26 +82,13 @@ def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
             "dtype": model.dtype,
             "task": model.task,
             "logits": model.logits,
-            "quantization": model.scheme,
+            "quantization": None if model.scheme is None else model.scheme.described(),
             "profiles": [
                 profile
                 for profile in canonical_json.loads(request.profiles)
                 if {"batch", "sequence"} <= set(profile)
             ],
         },
-    )
-
-
-def describe_sizes(estimate: Dict[str, Any], engine: int, is_plan: bool) -> str:
-    """For people: the estimate beside the size of the engine that was built, in bytes.
-
-    What the estimate says of the engine is meant for a plan.
-    """
-    estimated = f" ({megabytes(estimate['engine_bytes'])} estimated)" if is_plan else ""
-    return (
-        f"weights {megabytes(estimate['weights']['bytes'])}, "
-        f"KV cache {estimate['kv_bytes_per_token']:,} bytes a token, "
-        f"engine {megabytes(engine)}{estimated}"
     )
 
 
@@ -83,9 +100,12 @@ def megabytes(size: int) -> str:
 async def estimate_size(request: EstimateSize) -> SizeEstimate:
     wanted = plan_estimate(request)
     if wanted is None:
-        return SizeEstimate(None)
+        return NOT_ESTIMATED
     return SizeEstimate(await Get(ActionResult, ActionRequest, wanted))
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *action.rules(),
+    )

@@ -21,9 +21,11 @@ from pants.engine.target import HydratedSources, HydrateSourcesRequest
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
+from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import ChosenLocalEnvironmentName, EnvironmentName
+from pants_enginewright.environments import interpreter, package_index
 from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.environments.package_index import PackageIndexSettings
 from pants_enginewright.environments.targets import (
@@ -31,6 +33,7 @@ from pants_enginewright.environments.targets import (
     PythonVersionField,
     RequirementsField,
 )
+from pants_enginewright.steps import files
 from pants_enginewright.steps.files import Files, ListFiles
 from pants_enginewright.steps.hermetic_process import (
     INDEX_CACHE,
@@ -136,4 +139,11 @@ async def download_wheels(request: DownloadWheels) -> DownloadedWheels:
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *ToolEnvironmentKind.rules())
+    return (
+        *collect_rules(),
+        *ToolEnvironmentKind.rules(),
+        *addresses.rules(),
+        *interpreter.rules(),
+        *package_index.rules(),
+        *files.rules(),
+    )

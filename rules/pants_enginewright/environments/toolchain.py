@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, Tuple
+from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple
 
 import toml
 from pants.engine.addresses import Address, Addresses, UnparsedAddressInputs
@@ -17,12 +17,15 @@ from pants.engine.target import (
     InvalidTargetException,
 )
 from pants.engine.unions import UnionRule
+from pants.util.frozendict import FrozenDict
 from pants.util.strutil import bullet_list
 
 from pants_enginewright import canonical_json
+from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.environments.targets import ToolchainRequestField, ToolchainSourceField
+from pants_enginewright.steps import files
 from pants_enginewright.steps.files import File, Files, ListFiles
 
 _TEXTS = ("product", "version", "cuda", "environment", "minimum_driver")
@@ -48,29 +51,55 @@ class ToolchainRequest(NamedTarget):
 class Toolchain:
     address: Address
     source: File
-    document: str
-    """Canonical JSON: what the TOML file says, without its comments and layout."""
+    product: str
+    version: str
+    cuda: str
+    environment: str
+    """Address of the `tool_environment` that holds the builder."""
+    minimum_driver: str
+    compute_capabilities: Tuple[str, ...]
+    onnx: FrozenDict[str, int]
+    """Limits of what the product reads."""
+    libraries: FrozenDict[str, str]
+    """sha256 by name."""
 
-    def parsed(self) -> Dict[str, Any]:
-        document: Dict[str, Any] = canonical_json.loads(self.document)
-        return document
+    @classmethod
+    def of(cls, address: Address, source: File, document: Mapping[str, Any]) -> Toolchain:
+        """What the TOML file says, without its comments and layout; it has no `problems_of`."""
+        return cls(
+            address,
+            source,
+            document["product"],
+            document["version"],
+            document["cuda"],
+            document["environment"],
+            document["minimum_driver"],
+            tuple(document["compute_capabilities"]),
+            FrozenDict(document["onnx"]),
+            FrozenDict(document["libraries"]),
+        )
 
     def builder(self) -> Dict[str, Any]:
         """What the builder verifies."""
-        return {name: self.parsed()[name] for name in ("product", "version", "libraries")}
+        return {
+            "product": self.product,
+            "version": self.version,
+            "libraries": dict(self.libraries),
+        }
 
-    def reader(self) -> Dict[str, Any]:
-        """What the product reads of ONNX, for the graph check."""
-        document = self.parsed()
-        return {"product": f"{document['product']} {document['version']}", **document["onnx"]}
+    def reader(self) -> str:
+        """Canonical JSON: what the product reads of ONNX, for the graph check."""
+        return canonical_json.dumps({"product": f"{self.product} {self.version}", **self.onnx})
 
     def described(self) -> Dict[str, Any]:
         """What `engine.json` says of it."""
-        names = ("product", "version", "cuda", "minimum_driver", "compute_capabilities")
-        return {name: self.parsed()[name] for name in names}
-
-    def compute_capabilities(self) -> Tuple[str, ...]:
-        return tuple(self.parsed()["compute_capabilities"])
+        return {
+            "product": self.product,
+            "version": self.version,
+            "cuda": self.cuda,
+            "minimum_driver": self.minimum_driver,
+            "compute_capabilities": list(self.compute_capabilities),
+        }
 
 
 def problems_of(document: Dict[str, Any]) -> Iterator[str]:
@@ -104,7 +133,7 @@ async def read_toolchain(request: ToolchainRequest) -> Toolchain:
         problems = [f"not TOML: {error}"]
     if problems:
         raise InvalidTargetException(f"{content.path} is no toolchain:\n{bullet_list(problems)}")
-    return Toolchain(found.target.address, files.entries[0], canonical_json.dumps(document))
+    return Toolchain.of(found.target.address, files.entries[0], document)
 
 
 class InferToolchainDependencies(InferDependenciesRequest[ToolchainKind]):
@@ -118,7 +147,7 @@ async def infer_toolchain_dependencies(request: InferToolchainDependencies) -> I
     addresses = await Get(
         Addresses,
         UnparsedAddressInputs(
-            [toolchain.parsed()["environment"]],
+            [toolchain.environment],
             owning_address=None,
             description_of_origin=f"the `environment` of {address}",
         ),
@@ -131,4 +160,6 @@ def rules() -> Iterable[Any]:
         *collect_rules(),
         *ToolchainKind.rules(),
         UnionRule(InferDependenciesRequest, InferToolchainDependencies),
+        *addresses.rules(),
+        *files.rules(),
     )

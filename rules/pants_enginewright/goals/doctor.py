@@ -10,6 +10,7 @@ from pants.engine.process import InteractiveProcess, InteractiveProcessResult
 from pants.engine.rules import Effect, Get, collect_rules, goal_rule
 from pants.option.option_types import ArgsListOption
 
+from pants_enginewright.steps import program
 from pants_enginewright.steps.hermetic_process import program_of_a_user
 from pants_enginewright.steps.program import Program, ProgramRequest
 
@@ -42,4 +43,7 @@ async def run_doctor(subsystem: DoctorSubsystem, workspace: Workspace) -> Doctor
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *program.rules(),
+    )

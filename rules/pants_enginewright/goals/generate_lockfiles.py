@@ -33,6 +33,7 @@ from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright.build_files.fields import thaw
+from pants_enginewright.environments import installers, package_index
 from pants_enginewright.environments.installers import Uv, UvRequest
 from pants_enginewright.environments.package_index import PackageIndexSettings
 from pants_enginewright.environments.targets import (
@@ -155,4 +156,6 @@ def rules() -> Iterable[Any]:
         UnionRule(GenerateLockfile, GenerateToolEnvironmentLock),
         UnionRule(KnownUserResolveNamesRequest, KnownToolEnvironmentsRequest),
         UnionRule(RequestedUserResolveNames, RequestedToolEnvironments),
+        *installers.rules(),
+        *package_index.rules(),
     )

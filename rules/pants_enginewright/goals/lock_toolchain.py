@@ -30,6 +30,7 @@ from pants_enginewright.environments.tool_environment import (
     ToolEnvironmentKind,
     ToolEnvironmentRequest,
 )
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
 
@@ -149,4 +150,7 @@ async def lock_toolchains(
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *action.rules(),
+    )

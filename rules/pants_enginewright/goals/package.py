@@ -8,20 +8,27 @@ from typing import Any, Iterable
 
 from pants.core.goals.package import BuiltPackage, OutputPathField, PackageFieldSet
 from pants.engine.internals.session import RunId
-from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.engines import engine
 from pants_enginewright.engines.engine import Engine, EngineRequest
-from pants_enginewright.engines.size_estimate import describe_sizes
-from pants_enginewright.engines.targets import ModelField
+from pants_enginewright.engines.targets import EngineOutputPathField
+from pants_enginewright.kernels import compilation
 from pants_enginewright.kernels.compilation import CompiledCode, CompileRequest
 from pants_enginewright.kernels.targets import CodeSourcesField
-from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
-from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
+from pants_enginewright.models import checked_model
+from pants_enginewright.models.checked_model import (
+    CheckedGraph,
+    CheckedWeights,
+    CheckGraph,
+    CheckWeights,
+)
+from pants_enginewright.models.onnx_model import OnnxModelRequest
 from pants_enginewright.models.targets import ModelOriginField
-from pants_enginewright.steps.action import ActionRequest, ActionResult
+from pants_enginewright.steps import finished_package
 from pants_enginewright.steps.files import ComposeFiles, Files
 from pants_enginewright.steps.finished_package import FinishedPackage, FinishPackage
 
@@ -30,9 +37,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EngineFieldSet(PackageFieldSet):
-    required_fields = (ModelField, OutputPathField)
+    required_fields = (EngineOutputPathField,)
 
-    output_path: OutputPathField
+    output_path: EngineOutputPathField
     environment: EnvironmentField
 
 
@@ -56,10 +63,9 @@ class CodeFieldSet(PackageFieldSet):
 async def package_engine(field_set: EngineFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id  # Named so that every run records where its steps' results came from.
     engine = await Get(Engine, EngineRequest, EngineRequest.by_user(field_set.address))
-    estimate = engine.estimate.parsed()
-    if estimate is not None:
-        size = sum(file.size for file in engine.built_files())
-        logger.info(f"{engine.address}: {describe_sizes(estimate, size, engine.is_plan)}")
+    sizes = engine.describe_sizes()
+    if sizes is not None:
+        logger.info(f"{engine.address}: {sizes}")
     finished = await Get(
         FinishedPackage, FinishPackage(engine.package, engine.steps, field_set.output_path)
     )
@@ -69,18 +75,15 @@ async def package_engine(field_set: EngineFieldSet, run_id: RunId) -> BuiltPacka
 @rule(desc="Package a model", level=LogLevel.DEBUG)
 async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id
-    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_user(field_set.address))
-    checks = await MultiGet(
-        Get(ActionResult, ActionRequest, check)
-        for check in (plan_graph_check(model), plan_weights_check(model))
-    )
-    described = [*model.record.entries]
-    if model.quantization is not None:
-        described.append(model.quantization.files.by_path()["result.json"].at("report.json"))
+    named = OnnxModelRequest.by_user(field_set.address)
+    graph = await Get(CheckedGraph, CheckGraph(named))
+    weights = await Get(CheckedWeights, CheckWeights(graph.request))
+    model = weights.model
+    described = (*model.record.entries, *model.report)
     package = await Get(
         Files, ComposeFiles((*model.graph.entries, *model.data.entries, *described))
     )
-    steps = (*model.steps, *checks)
+    steps = (*model.steps, graph.step, weights.step)
     finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
     return finished.package
 
@@ -101,4 +104,8 @@ def rules() -> Iterable[Any]:
         UnionRule(PackageFieldSet, CodeFieldSet),
         UnionRule(PackageFieldSet, EngineFieldSet),
         UnionRule(PackageFieldSet, ModelFieldSet),
+        *engine.rules(),
+        *compilation.rules(),
+        *checked_model.rules(),
+        *finished_package.rules(),
     )

@@ -1,4 +1,4 @@
-"""`./pants run` for `onnxruntime_engine` targets: generates text, or embeds the lines of a file."""
+"""`./pants run` for engines whose product runs on this host."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from typing import Any, Iterable
 from pants.core.goals.run import RunFieldSet, RunInSandboxBehavior, RunRequest
 from pants.engine.fs import AddPrefix, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import InvalidTargetException
 
+from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.engines import engine
 from pants_enginewright.engines.engine import Engine, EngineRequest
-from pants_enginewright.engines.targets import ModelField, ProviderField
-from pants_enginewright.products.onnxruntime.build import ENVIRONMENT
+from pants_enginewright.engines.product import BuildEngine
+from pants_enginewright.engines.targets import EngineOutputPathField
+from pants_enginewright.steps import program
 from pants_enginewright.steps.hermetic_process import PROGRAM_CACHES, VARIABLES, WHEELS
 from pants_enginewright.steps.program import Program, ProgramRequest
 
 
 @dataclass(frozen=True)
-class OnnxruntimeEngineRunFieldSet(RunFieldSet):
-    required_fields = (ModelField, ProviderField)
+class EngineRunFieldSet(RunFieldSet):
+    required_fields = (EngineOutputPathField,)
     # The runner is for people: what it prints depends on their prompt and their host.
     run_in_sandbox_behavior = RunInSandboxBehavior.NOT_SUPPORTED
 
@@ -27,10 +31,18 @@ class OnnxruntimeEngineRunFieldSet(RunFieldSet):
 
 
 @rule(desc="Run an engine")
-async def run_onnxruntime_engine(field_set: OnnxruntimeEngineRunFieldSet) -> RunRequest:
+async def run_engine(field_set: EngineRunFieldSet) -> RunRequest:
+    named = NamedTarget.by_user(field_set.address)
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(BuildEngine))
+    tools = found.of(BuildEngine).runs_in
+    if tools is None:
+        raise InvalidTargetException(
+            f"`{found.target.alias}` target {field_set.address} runs on a device alone: package "
+            f"it, and follow the README.md in its package there"
+        )
     engine, program = await MultiGet(
         Get(Engine, EngineRequest, EngineRequest.by_user(field_set.address)),
-        Get(Program, ProgramRequest("enginewright.run.__main__", ENVIRONMENT)),
+        Get(Program, ProgramRequest("enginewright.run.__main__", tools)),
     )
     package = await Get(Digest, AddPrefix(engine.package.digest, "engine"))
     return RunRequest(
@@ -43,4 +55,9 @@ async def run_onnxruntime_engine(field_set: OnnxruntimeEngineRunFieldSet) -> Run
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *OnnxruntimeEngineRunFieldSet.rules())
+    return (
+        *collect_rules(),
+        *EngineRunFieldSet.rules(),
+        *engine.rules(),
+        *program.rules(),
+    )

@@ -18,6 +18,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.steps import record
 from pants_enginewright.steps.action import ActionFailed
 from pants_enginewright.steps.record import (
     NotDeterministicError,
@@ -27,6 +28,7 @@ from pants_enginewright.steps.record import (
 )
 from pants_enginewright.steps.step_outputs import DamagedResultError
 from pants_enginewright.subsystems import EnginewrightSubsystem
+from pants_enginewright.validation import validation
 from pants_enginewright.validation.targets import (
     EngineField,
     EngineTestTimeoutField,
@@ -97,4 +99,9 @@ def finish_test(
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *EngineTestRequest.rules())
+    return (
+        *collect_rules(),
+        *EngineTestRequest.rules(),
+        *validation.rules(),
+        *record.rules(),
+    )

@@ -16,6 +16,7 @@ from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, 
 from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Kind, Steps
+from pants_enginewright.kernels import includes
 from pants_enginewright.kernels.includes import FOLDER, Code, CodeRequest
 from pants_enginewright.kernels.targets import (
     CodeSourcesField,
@@ -28,6 +29,7 @@ from pants_enginewright.kernels.targets import (
     PtxField,
     SanitizersField,
 )
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, File, Files
 from pants_enginewright.steps.hermetic_process import hermetic_process
@@ -124,6 +126,11 @@ class CompileRequest(NamedTarget):
 
 
 @dataclass(frozen=True)
+class _Compiled:
+    kernels: Any
+
+
+@dataclass(frozen=True)
 class CompiledCode:
     address: Address
     files: Files
@@ -142,7 +149,7 @@ class CompiledCode:
             "address": str(self.address),
             "path": self.shipped_path(descriptor),
             "sha256": descriptor.sha256,
-            "functions": self.step.parsed()["kernels"],
+            "functions": self.step.read(_Compiled).kernels,
         }
 
 
@@ -188,4 +195,10 @@ async def compile_code(request: CompileRequest) -> CompiledCode:
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *CompileKernels.rules(), *CompileExtension.rules())
+    return (
+        *collect_rules(),
+        *CompileKernels.rules(),
+        *CompileExtension.rules(),
+        *includes.rules(),
+        *action.rules(),
+    )

@@ -26,6 +26,7 @@ from pants_enginewright.models.targets import (
     TokenizerField,
     WeightsField,
 )
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, File, Files, ListFiles
 
@@ -67,6 +68,30 @@ class CheckpointRequest(NamedTarget):
 
 
 @dataclass(frozen=True)
+class LengthLimit:
+    """The longest context that a model was made for."""
+
+    tokens: int
+    source: str
+    """The fields of config.json that say so."""
+
+    def described(self) -> Dict[str, Any]:
+        """As `engine.json` says it."""
+        return {"tokens": self.tokens, "source": self.source}
+
+
+@dataclass(frozen=True)
+class CheckpointSummary:
+    model_type: str
+    length: Optional[LengthLimit] = None
+
+
+@dataclass(frozen=True)
+class _Verified:
+    summary: CheckpointSummary
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     address: Address
     source_config: File
@@ -77,12 +102,9 @@ class Checkpoint:
     """`checkpoint.json`: names, shapes and places of the tensors, but not their bytes."""
     weights: Files
     tokenizer: Files
+    summary: CheckpointSummary
+    """What `verify_checkpoint` says of it."""
     steps: Tuple[ActionResult, ...]
-
-    def summary(self) -> Dict[str, Any]:
-        """What `verify_checkpoint` says of it."""
-        summary: Dict[str, Any] = self.steps[-1].parsed()["summary"]
-        return summary
 
     def sources(self) -> List[Tuple[str, File]]:
         """Every input file by role."""
@@ -234,6 +256,7 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
         await Get(Files, ComposeFiles, ComposeFiles.named(written, "checkpoint.json")),
         weights,
         tokenizer,
+        result.read(_Verified).summary,
         (*collected.steps, result),
     )
 
@@ -256,4 +279,8 @@ def describe_missing(
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *CheckpointKind.rules())
+    return (
+        *collect_rules(),
+        *CheckpointKind.rules(),
+        *action.rules(),
+    )

@@ -9,9 +9,11 @@ from pants.engine.rules import Get, collect_rules, rule
 
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Steps
+from pants_enginewright.models import checkpoint as checkpoints
+from pants_enginewright.models import onnx_model
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.models.graph import Graph, GraphRequest
-from pants_enginewright.models.onnx_model import MadeModel, MakeModel, OnnxModel
+from pants_enginewright.models.onnx_model import MadeModel, MakeModel, OnnxModel, ReplacedSubgraphs
 from pants_enginewright.models.targets import (
     CheckpointField,
     DtypeField,
@@ -115,6 +117,11 @@ async def export_onnx_model(fields: ExportModel) -> MadeModel:
     return MadeModel(replaced.model)
 
 
+@dataclass(frozen=True)
+class _Replaced:
+    replaced: Tuple[ReplacedSubgraphs, ...]
+
+
 @rule
 async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
     model = request.model
@@ -131,8 +138,9 @@ async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
         ),
     )
     made = await Get(Graph, GraphRequest(result, model.data))
+    replaced = result.read(_Replaced).replaced
     steps = (*model.steps, result)
-    return ReplacedModel(model.with_graph(made, replacement=result, steps=steps))
+    return ReplacedModel(model.with_graph(made, replaced=replaced, steps=steps))
 
 
 @rule
@@ -158,6 +166,12 @@ async def export_with_torch(request: ExportWithTorch) -> TorchExport:
     return TorchExport(_model(request, "export", made, (result,)))
 
 
+@dataclass(frozen=True)
+class _DirectExport:
+    converted: bool
+    """Whether the weights are others than those of the checkpoint."""
+
+
 @rule
 async def export_direct(request: ExportDirect) -> DirectExport:
     fields, checkpoint = request.fields, request.checkpoint
@@ -180,7 +194,7 @@ async def export_direct(request: ExportDirect) -> DirectExport:
     )
     steps: Tuple[ActionResult, ...] = (result,)
     weights = checkpoint.weights
-    if result.parsed()["converted"]:
+    if result.read(_DirectExport).converted:
         converted = await Get(ActionResult, ActionRequest, _conversion(fields, checkpoint))
         steps = (*steps, converted)
         weights = await Get(Files, ComposeFiles, ComposeFiles.under("weights", converted.files))
@@ -232,4 +246,9 @@ def _model(
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *ExportModel.rules())
+    return (
+        *collect_rules(),
+        *ExportModel.rules(),
+        *checkpoints.rules(),
+        *onnx_model.rules(),
+    )

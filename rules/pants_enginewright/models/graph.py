@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any, Iterable
+from typing import Any, Iterable, Tuple
 
 from pants.engine.fs import Digest, DigestContents
 from pants.engine.rules import Get, collect_rules, rule
 
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files
+from pants_enginewright.steps.result import read_result
 
 GRAPH, RECORD = "model.onnx", "onnx.json"
 
@@ -32,6 +32,11 @@ class Graph:
     """`onnx.json`, which follows from the graph: a step that has the graph may have it too."""
 
 
+@dataclass(frozen=True)
+class _Record:
+    external_data: Tuple[str, ...]
+
+
 @rule
 async def take_graph(request: GraphRequest) -> Graph:
     entries = request.made.files.entries
@@ -39,9 +44,10 @@ async def take_graph(request: GraphRequest) -> Graph:
     graph = await Get(Files, ComposeFiles, ComposeFiles.named(outputs.entries, GRAPH))
     record = await Get(Files, ComposeFiles, ComposeFiles.named(entries, RECORD))
     texts = await Get(DigestContents, Digest, record.digest)
-    wanted = json.loads(texts[0].content)["external_data"]
+    made = request.made
+    said = read_result(_Record, texts[0].content.decode(), made.address, made.action)
     beside = (*outputs.entries, *request.weights.entries)
-    data = await Get(Files, ComposeFiles, ComposeFiles.named(beside, *wanted))
+    data = await Get(Files, ComposeFiles, ComposeFiles.named(beside, *said.external_data))
     return Graph(graph, data, record)
 
 

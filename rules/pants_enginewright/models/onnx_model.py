@@ -5,25 +5,60 @@ from __future__ import annotations
 import dataclasses
 from abc import ABCMeta
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.unions import union
 
+from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import EnvironmentName
+from pants_enginewright.models import graph
 from pants_enginewright.models.checkpoint import Checkpoint
 from pants_enginewright.models.graph import Graph
 from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionInput, ActionResult
-from pants_enginewright.steps.files import Files
+from pants_enginewright.steps.files import File, Files
 
 
 @dataclass(frozen=True)
 class OnnxModelRequest(NamedTarget):
     """Asks for the model of a target that makes one."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How weights were quantized."""
+
+    bits: int
+    group_size: Optional[int]
+    keep: Tuple[str, ...]
+
+    def described(self) -> Dict[str, Any]:
+        """As the fields of a `quantized_model` say it."""
+        return {
+            "method": f"int{self.bits}",
+            "group_size": self.group_size,
+            "keep": list(self.keep),
+        }
+
+
+@dataclass(frozen=True)
+class ReplacedSubgraphs:
+    plugin: str
+    """The operator of our own that took their place."""
+    count: int
+
+    def described(self) -> Dict[str, Any]:
+        """As `engine.json` says it for a product that loads no plugins."""
+        return {
+            "name": self.plugin,
+            "count": self.count,
+            "embedded": True,
+            "implementation": "inlined: the product loads no plugins",
+        }
 
 
 @dataclass(frozen=True)
@@ -43,30 +78,17 @@ class OnnxModel:
     record: Files
     """`onnx.json`: inputs, outputs, opsets, IR version and names of the data files."""
     steps: Tuple[ActionResult, ...]
-    quantization: Optional[ActionResult] = None
-    """Its result is the report."""
-    replacement: Optional[ActionResult] = None
-    """Its result says which subgraphs became operators of our own."""
+    scheme: Optional[Scheme] = None
+    """How its weights were quantized."""
+    report: Tuple[File, ...] = ()
+    """`report.json`, where a transformation tells what became of each weight."""
+    replaced: Tuple[ReplacedSubgraphs, ...] = ()
 
     def with_graph(self, made: Graph, **changes: Any) -> OnnxModel:
         """The model that a transformation made of this one."""
         return dataclasses.replace(
             self, graph=made.graph, data=made.data, record=made.record, **changes
         )
-
-    def plugins(self) -> List[Dict[str, Any]]:
-        """Operators of our own, as `engine.json` describes them for a product without plugins."""
-        if self.replacement is None:
-            return []
-        return [
-            {
-                "name": entry["plugin"],
-                "count": entry["count"],
-                "embedded": True,
-                "implementation": "inlined: the product loads no plugins",
-            }
-            for entry in self.replacement.parsed()["replaced"]
-        ]
 
     @property
     def inputs(self) -> Tuple[ActionInput, ActionInput]:
@@ -77,16 +99,9 @@ class OnnxModel:
         )
 
     @property
-    def scheme(self) -> Optional[Dict[str, Any]]:
-        """How it was quantized: the fields of `quantized_model`."""
-        if self.quantization is None:
-            return None
-        scheme = self.quantization.parsed()["scheme"]
-        return {
-            "method": f"int{scheme['bits']}",
-            "group_size": scheme["group_size"],
-            "keep": scheme["keep"],
-        }
+    def described_inputs(self) -> Tuple[ActionInput, ...]:
+        """The whole model with its record, which follows from the graph."""
+        return (*self.inputs, ActionInput.of("record", self.record))
 
     @property
     def axes(self) -> Tuple[str, ...]:
@@ -96,8 +111,8 @@ class OnnxModel:
     @property
     def length(self) -> Optional[int]:
         """Tokens that it was made for at most; None where its configuration does not say."""
-        limit = self.checkpoint.summary()["length"]
-        return None if limit is None else int(limit["tokens"])
+        limit = self.checkpoint.summary.length
+        return None if limit is None else limit.tokens
 
 
 @union(in_scope_types=[EnvironmentName])
@@ -122,4 +137,4 @@ async def find_model(request: OnnxModelRequest) -> OnnxModel:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (*collect_rules(), *addresses.rules(), *graph.rules())

@@ -10,9 +10,10 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Steps
+from pants_enginewright.models import export
 from pants_enginewright.models.export import ExportModel
 from pants_enginewright.models.graph import Graph, GraphRequest
-from pants_enginewright.models.onnx_model import MadeModel, MakeModel
+from pants_enginewright.models.onnx_model import MadeModel, MakeModel, Scheme
 from pants_enginewright.models.targets import (
     GroupSizeField,
     KeepField,
@@ -20,6 +21,7 @@ from pants_enginewright.models.targets import (
     QuantizedModelSourceField,
 )
 from pants_enginewright.steps.action import ActionRequest, ActionResult
+from pants_enginewright.steps.step_outputs import RESULT
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class QuantizeModel(MakeModel):
         }
 
 
+@dataclass(frozen=True)
+class _Quantized:
+    scheme: Scheme
+
+
 @rule(desc="Quantize a model")
 async def quantize_model(fields: QuantizeModel) -> MadeModel:
     named = NamedTarget.by_field(fields.model, fields.fresh)
@@ -64,11 +71,17 @@ async def quantize_model(fields: QuantizeModel) -> MadeModel:
         ),
     )
     made = await Get(Graph, GraphRequest(result))
-    steps = (*exported.model.steps, result)
+    report = result.files.by_path()[RESULT].at("report.json")
     return MadeModel(
-        exported.model.with_graph(made, address=fields.address, quantization=result, steps=steps)
+        exported.model.with_graph(
+            made,
+            address=fields.address,
+            scheme=result.read(_Quantized).scheme,
+            report=(report,),
+            steps=(*exported.model.steps, result),
+        )
     )
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *QuantizeModel.rules())
+    return (*collect_rules(), *QuantizeModel.rules(), *export.rules())

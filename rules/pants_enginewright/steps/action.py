@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Type, TypeVar
 
 from pants.engine.engine_aware import EngineAwareParameter
 from pants.engine.fs import (
@@ -25,8 +25,10 @@ from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
+from pants_enginewright.environments import tool_environment
 from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
 from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.steps import library, step_outputs
 from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
 from pants_enginewright.steps.files import File, Files
 from pants_enginewright.steps.hermetic_process import (
@@ -39,6 +41,7 @@ from pants_enginewright.steps.hermetic_process import (
 )
 from pants_enginewright.steps.launch import launch_files
 from pants_enginewright.steps.library import Library, LibraryRequest
+from pants_enginewright.steps.result import read_result
 from pants_enginewright.steps.step_outputs import (
     ReadOutputs,
     StepOutputs,
@@ -48,6 +51,8 @@ from pants_enginewright.steps.step_outputs import (
 from pants_enginewright.subsystems import EnginewrightSubsystem
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 DEFECT = 70
 
@@ -116,6 +121,10 @@ class ActionRequest(EngineAwareParameter):
             fresh=fresh,
         )
 
+    def of_model(self, inputs: Iterable[ActionInput]) -> ActionRequest:
+        """The same step, with these inputs."""
+        return dataclasses.replace(self, inputs=tuple(inputs))
+
     def again(self) -> ActionRequest:
         return dataclasses.replace(self, attempt=self.attempt + 1)
 
@@ -126,6 +135,11 @@ class ActionRequest(EngineAwareParameter):
         """Lets the record show the progress of this run's steps, and say whose it is."""
         name = hashlib.sha256(plan_request(self).encode()).hexdigest()[:16]
         return {PROGRESS: {"file": name, "step": f"{self.action} {self.address}"}}
+
+
+@dataclass(frozen=True)
+class _Warnings:
+    warnings: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,11 +162,11 @@ class ActionResult:
     """What the step warns of; read once, since the record of every run asks for it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warnings", tuple(self.parsed().get("warnings", ())))
+        object.__setattr__(self, "warnings", self.read(_Warnings).warnings)
 
-    def parsed(self) -> Dict[str, Any]:
-        result: Dict[str, Any] = json.loads(self.result)
-        return result
+    def read(self, kind: Type[R]) -> R:
+        """What the step says, as a frozen dataclass with the fields that a rule asks for."""
+        return read_result(kind, self.result, self.address, self.action)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActionResult) and self._identity() == other._identity()
@@ -237,6 +251,19 @@ def was_cached(metadata: ProcessResultMetadata) -> bool:
     return first != ProcessResultMetadata.Source.RAN
 
 
+def came_from_cache(steps: Iterable[ActionResult]) -> bool:
+    """Whether any of the results was not made by this daemon."""
+    return any(was_cached(step.metadata) for step in steps)
+
+
+def describe_suspicion(address: str, failure: str) -> str:
+    """What to tell the user before steps run again whose cached results a check refuses."""
+    return (
+        f"{address}: what a cache gave does not pass a check; the steps that made it run once "
+        f"more, past all caches.\n{failure}"
+    )
+
+
 @dataclass(frozen=True)
 class ToolsRequest:
     kind: Optional[str]
@@ -269,8 +296,10 @@ async def run_action(
     )
     digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
     process = plan_process(request, digest, tools.wheels.digest, tools.python_version)
+    if request.fresh:
+        process = without_caches(process)
     result, outputs = await run_process(request, process, options)
-    damage = outputs.damage(request.action)
+    damage = outputs.damage()
     if damage is not None:
         logger.warning(describe_damage(request.address, request.action, damage))
         result, outputs = await run_process(request, without_caches(process), options)
@@ -309,4 +338,9 @@ async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) 
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *tool_environment.rules(),
+        *library.rules(),
+        *step_outputs.rules(),
+    )

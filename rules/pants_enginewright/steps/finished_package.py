@@ -15,6 +15,7 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants.engine.target import AllTargets, InvalidTargetException
 from pants.util.strutil import bullet_list
 
+from pants_enginewright.steps import fetched_files, record
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.disk_space import raise_if_too_large
 from pants_enginewright.steps.fetched_files import FetchedFiles, FetchFiles
@@ -66,4 +67,8 @@ async def finish_package(
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *fetched_files.rules(),
+        *record.rules(),
+    )

@@ -8,6 +8,7 @@ from typing import Any, Iterable, Tuple
 from pants.engine.fs import CreateDigest, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
+from pants_enginewright.steps import action
 from pants_enginewright.steps.action import Tools, ToolsRequest
 from pants_enginewright.steps.launch import launch_files
 from pants_enginewright.steps.library import Library, LibraryRequest
@@ -47,4 +48,7 @@ async def collect_program(request: ProgramRequest) -> Program:
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *action.rules(),
+    )

@@ -19,11 +19,16 @@ from pants.engine.unions import union
 
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.kind import Kind, Steps
-from pants_enginewright.engines.engine import PLAN, Engine, EngineRequest
+from pants_enginewright.engines.engine import Engine, EngineRequest
+from pants_enginewright.engines.product import Candidate
+from pants_enginewright.models import checkpoint
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
+from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.tasks import TASKS, Task, modules
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.validation import checked_package
+from pants_enginewright.validation.checked_package import CheckedPackage, CheckPackage
 from pants_enginewright.validation.targets import (
     BOUNDS,
     DatasetField,
@@ -100,20 +105,16 @@ class RebuildRequest:
 class Rebuild:
     second: ActionResult
     compared: Tuple[ActionResult, ...]
-    """For each file of `Engine.built`."""
+    """For each artifact of the engine."""
 
 
 @rule(desc="Validate an engine")
 async def validate_engine(request: ValidationRequest) -> Validation:
     found = await Get(TargetOfKind, TargetOfKindRequest, request.of_kind(EngineTestKind))
     target = found.target
-    engine = await Get(Engine, EngineRequest, EngineRequest.by_field(target[EngineField]))
-    steps: Tuple[ActionResult, ...] = engine.steps
-    text = ""
-    if engine.is_plan:
-        checked = await Get(ActionResult, ActionRequest, plan_package_check(target.address, engine))
-        steps = (*steps, checked)
-        text = f"engine.plan, engine.json and {len(engine.package.entries)} files agree\n"
+    named = EngineRequest.by_field(target[EngineField])
+    package = await Get(CheckedPackage, CheckPackage(target.address, named))
+    engine, steps, text = package.engine, (*package.engine.steps, *package.steps), package.text
     report = Files()
     if target[ReferenceField].value is not None:
         accuracy = await Get(Accuracy, AccuracyRequest(target, engine))
@@ -127,37 +128,26 @@ async def validate_engine(request: ValidationRequest) -> Validation:
     if target[ReproducibleField].value:
         rebuild = await Get(Rebuild, RebuildRequest(engine))
         steps = (*steps, rebuild.second, *rebuild.compared)
-        for index, name in enumerate(engine.built):
-            sha256 = rebuild.compared[index].parsed()["sha256"]
-            text += f"built twice, same bytes: {name}, sha256 {sha256}\n"
+        for file in engine.built.artifacts.entries:
+            text += f"built twice, same bytes: {file.path}, sha256 {file.sha256}\n"
     return Validation(report, text, steps)
-
-
-def plan_package_check(address: Address, engine: Engine) -> ActionRequest:
-    files = engine.package.by_path()
-    others = tuple(f for name, f in files.items() if name not in (PLAN, "engine.json"))
-    digest = engine.package.digest
-    # One folder, given once: the roles divide its files.
-    return ActionRequest.create(
-        "check_engine",
-        address=address,
-        inputs=[
-            ActionInput("plan", (files[PLAN],), digest, "package"),
-            ActionInput("manifest", (files["engine.json"],), digest, "package"),
-            ActionInput("package", others, digest, "package"),
-        ],
-    )
 
 
 @rule(desc="Measure the accuracy of an engine's model")
 async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     target, engine = request.target, request.engine
+    candidate = engine.candidate
+    if candidate is None:
+        raise InvalidTargetException(
+            f"{target.address}: field `{ReferenceField.alias}` asks for a comparison, and "
+            f"{engine.address} runs on a device alone; leave the field out"
+        )
     reference = await Get(
         Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
     )
     named = NamedTarget.by_field(target[DatasetField])
     found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(DatasetKind))
-    task = TASKS[engine.model.task]
+    task = TASKS[engine.built.source.task]
     raise_if_other_dataset(task, target, found.target)
     source = found.of(DatasetKind).source
     hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
@@ -171,13 +161,13 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             address=target.address,
             environment="validate",
             inputs=[
-                *engine.candidate.inputs,
+                *candidate.inputs,
                 ActionInput.of("config", reference.config, "reference"),
                 ActionInput.of("weights", reference.weights, "reference"),
                 ActionInput.of("tokenizer", reference.tokenizer, "reference"),
                 ActionInput.of("dataset", text),
             ],
-            parameters=plan_measurement(target, engine),
+            parameters=plan_measurement(target, engine.built.source, candidate),
             modules=(task.module("measure"),),
         ),
     )
@@ -207,13 +197,12 @@ def raise_if_other_dataset(task: Task, test: Target, dataset: Target) -> None:
         )
 
 
-def plan_measurement(target: Target, engine: Engine) -> Dict[str, Any]:
+def plan_measurement(target: Target, source: ModelSource, candidate: Candidate) -> Dict[str, Any]:
     """Parameters of `measure_accuracy`: how much is measured, and what the engine allows."""
-    length = engine.model.checkpoint.summary()["length"]
     return {
-        "task": engine.model.task,
-        "limits": dict(engine.candidate.limits),
-        "positions": None if length is None else length["tokens"],
+        "task": source.task,
+        "limits": dict(candidate.limits),
+        "positions": None if source.length is None else source.length.tokens,
         "max_length": target[MaxLengthField].value,
         "max_samples": target[MaxSamplesField].value,
     }
@@ -230,15 +219,14 @@ def plan_comparison(address: Address, first: Files, second: Files) -> ActionRequ
 @rule(desc="Build an engine a second time")
 async def build_again(request: RebuildRequest) -> Rebuild:
     engine = request.engine
-    second = await Get(ActionResult, ActionRequest, engine.build.again())
-    firsts = await MultiGet(
-        Get(Files, ComposeFiles, ComposeFiles.named(engine.package.entries, name))
-        for name in engine.built
-    )
-    seconds = await MultiGet(
-        Get(Files, ComposeFiles, ComposeFiles.named(second.files.entries, name))
-        for name in engine.built
-    )
+    second = await Get(ActionResult, ActionRequest, engine.built.build.again())
+    names = [file.path for file in engine.built.artifacts.entries]
+    firsts, seconds = [
+        await MultiGet(
+            Get(Files, ComposeFiles, ComposeFiles.named(entries, name)) for name in names
+        )
+        for entries in (engine.package.entries, second.files.entries)
+    ]
     compared = await MultiGet(
         Get(ActionResult, ActionRequest, plan_comparison(engine.address, first, seconds[index]))
         for index, first in enumerate(firsts)
@@ -247,4 +235,10 @@ async def build_again(request: RebuildRequest) -> Rebuild:
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *EngineTestKind.rules(), *TextDatasetKind.rules())
+    return (
+        *collect_rules(),
+        *EngineTestKind.rules(),
+        *TextDatasetKind.rules(),
+        *checked_package.rules(),
+        *checkpoint.rules(),
+    )

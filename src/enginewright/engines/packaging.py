@@ -12,7 +12,8 @@ from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import Problem, raise_if_any
 
 _KNOWN = {
-    "name", "task", "files", "inputs", "toolchain", "plugins", "kernels", "size_estimate",
+    "name", "task", "source", "files", "inputs", "toolchain", "plugins", "kernels",
+    "size_estimate", "length",
 }  # fmt: skip
 
 

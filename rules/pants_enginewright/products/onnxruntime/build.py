@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Optional
+from dataclasses import dataclass
+from typing import Any, Iterable, Optional
 
-from pants.engine.rules import Get, MultiGet, collect_rules, rule
-from pants.engine.target import Target
+from pants.engine.rules import Get, collect_rules, rule
+from pants.util.frozendict import FrozenDict
 
 from pants_enginewright import canonical_json
-from pants_enginewright.engines.engine import (
-    BuildOnnxruntimeEngine,
-    Candidate,
-    Engine,
-    OnnxruntimeEngine,
-    plan_inputs,
-)
-from pants_enginewright.engines.size_estimate import EstimateSize, SizeEstimate
-from pants_enginewright.engines.targets import (
+from pants_enginewright.build_files.kind import Steps
+from pants_enginewright.engines import engine, model_build
+from pants_enginewright.engines.model_build import BuildFromModel, ModelBuild
+from pants_enginewright.engines.product import BuildEngine, BuiltEngine
+from pants_enginewright.engines.targets import ModelField
+from pants_enginewright.models.model_source import ModelSource
+from pants_enginewright.models.onnx_model import OnnxModelRequest
+from pants_enginewright.products.onnxruntime.targets import (
     GraphOptimizationField,
-    ModelField,
     ProviderField,
     QuantizedMatmulField,
 )
-from pants_enginewright.models.model_check import plan_graph_check, plan_weights_check
-from pants_enginewright.models.onnx_model import OnnxModel, OnnxModelRequest
-from pants_enginewright.steps.action import (
-    ActionInput,
-    ActionRequest,
-    ActionResult,
-    Tools,
-    ToolsRequest,
-)
-from pants_enginewright.steps.files import ComposeFiles, File, Files
+from pants_enginewright.steps.action import ActionRequest, Tools, ToolsRequest
+from pants_enginewright.steps.files import ComposeFiles, Files
 
 ENVIRONMENT = "run"
 """Kind of the tool environment that optimizes an engine, and runs it."""
@@ -44,99 +35,75 @@ def name_reader(wheels: Files) -> Optional[str]:
     return next((f"{name} {version}" for name, version, *_ in names if name == READER), None)
 
 
-def plan_onnxruntime_build(target: Target, model: OnnxModel) -> ActionRequest:
-    """The step that optimizes the model."""
-    return ActionRequest.create(
-        "build_onnxruntime_engine",
-        module="enginewright.products.onnxruntime.build",
-        address=target.address,
-        environment=ENVIRONMENT,
-        inputs=model.inputs,
-        parameters={
-            "provider": target[ProviderField].value,
-            "optimization_level": target[GraphOptimizationField].value,
-            "quantized_matmul": target[QuantizedMatmulField].value,
-        },
-    )
+@dataclass(frozen=True)
+class BuildOnnxruntimeEngine(BuildEngine):
+    """An `onnxruntime_engine` target."""
+
+    required_fields = (ModelField, ProviderField)
+    product = "onnxruntime"
+    runs_in = ENVIRONMENT
+
+    model: ModelField
+    provider: ProviderField
+    optimization_level: GraphOptimizationField
+    quantized_matmul: QuantizedMatmulField
+
+    @property
+    def steps(self) -> Steps:
+        return model_build.STEPS + Steps.of_product(self.product, environments=(ENVIRONMENT,))
+
+    def plan(self) -> ActionRequest:
+        """The step that optimizes the model."""
+        return ActionRequest.create(
+            "build_onnxruntime_engine",
+            module="enginewright.products.onnxruntime.build",
+            address=self.address,
+            environment=ENVIRONMENT,
+            parameters={
+                "provider": self.provider.value,
+                "optimization_level": self.optimization_level.value,
+                "quantized_matmul": self.quantized_matmul.value,
+            },
+            fresh=self.fresh,
+        )
 
 
-def plan_files(build: ActionResult, tokenizer: Files) -> Dict[str, File]:
-    """Files of the package that the manifest describes, by their names in it."""
-    outputs = build.files.by_path()
-    built = {name: outputs[name] for name in build.parsed()["files"]}
-    return {**{file.name: file for file in tokenizer.entries}, **built}
+@dataclass(frozen=True)
+class _File:
+    sha256: str
+    size: int
 
 
-def plan_manifest(
-    target: Target,
-    model: OnnxModel,
-    build_result: Files,
-    shipped: Dict[str, File],
-    inputs: Any,
-    estimate: SizeEstimate,
-) -> ActionRequest:
-    """The step that writes engine.json and README.md."""
-    return ActionRequest.create(
-        "write_manifest",
-        module="enginewright.products.onnxruntime.describe",
-        address=target.address,
-        inputs=[ActionInput.of("build", build_result)],
-        parameters={
-            "name": target.address.target_name,
-            "task": model.task,
-            "files": {name: file.described() for name, file in shipped.items()},
-            "inputs": inputs,
-            "length": model.checkpoint.summary()["length"],
-            "size_estimate": estimate.parsed(),
-        },
-    )
+@dataclass(frozen=True)
+class _Optimized:
+    files: FrozenDict[str, _File]
+    """By their names, which are those in the package."""
 
 
 @rule(desc="Build an engine for ONNX Runtime")
-async def build_onnxruntime_engine(request: BuildOnnxruntimeEngine) -> OnnxruntimeEngine:
-    target = request.target
-    address = target.address
-    model = await Get(OnnxModel, OnnxModelRequest, OnnxModelRequest.by_field(target[ModelField]))
-    builder = await Get(Tools, ToolsRequest(ENVIRONMENT, None))
-    check = plan_graph_check(model, name_reader(builder.environment.wheels))
-    build = plan_onnxruntime_build(target, model)
-    graph_check = await Get(ActionResult, ActionRequest, check)
-    weights_check, built, estimate, exporter = await MultiGet(
-        Get(ActionResult, ActionRequest, plan_weights_check(model)),
-        Get(ActionResult, ActionRequest, build),
-        Get(SizeEstimate, EstimateSize(address, model, canonical_json.dumps([]))),
-        Get(Tools, ToolsRequest(model.environment, None)),
+async def build_onnxruntime_engine(fields: BuildOnnxruntimeEngine) -> BuiltEngine:
+    named = OnnxModelRequest.by_field(fields.model, fields.fresh)
+    tools = await Get(Tools, ToolsRequest(ENVIRONMENT, None))
+    reader = canonical_json.dumps(name_reader(tools.environment.wheels))
+    built = await Get(ModelBuild, BuildFromModel(fields.address, named, fields.plan(), reader))
+    names = built.result.read(_Optimized).files
+    optimized = await Get(
+        Files, ComposeFiles, ComposeFiles.named(built.result.files.entries, *names)
     )
-    shipped = plan_files(built, model.checkpoint.tokenizer)
-    names = tuple(built.parsed()["files"])
-    build_result = await Get(
-        Files, ComposeFiles, ComposeFiles.named(built.files.entries, "result.json")
-    )
-    inputs = plan_inputs(model, exporter.environment, builder.environment)
-    written = await Get(
-        ActionResult,
-        ActionRequest,
-        plan_manifest(target, model, build_result, shipped, inputs, estimate),
-    )
-    own = {name: written.files.by_path()[name] for name in ("engine.json", "README.md")}
-    package = await Get(
-        Files, ComposeFiles(tuple(f.at(name) for name, f in {**shipped, **own}.items()))
-    )
-    steps = (graph_check, weights_check, *estimate.steps, built, written)
-    candidate = Candidate((ActionInput.of("package", package, "package"),))
-    return OnnxruntimeEngine(
-        Engine(
-            address,
-            model,
-            candidate,
-            package,
-            build,
-            names,
-            estimate,
-            (*model.steps, *steps),
-        )
+    return BuiltEngine(
+        source=ModelSource.of_model(built.model),
+        build=built.build,
+        result=built.result,
+        artifacts=optimized,
+        steps=built.steps,
+        estimate=built.estimate,
     )
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *BuildOnnxruntimeEngine.rules(),
+        *engine.rules(),
+        *model_build.rules(),
+    )

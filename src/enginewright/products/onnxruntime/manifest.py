@@ -11,7 +11,10 @@ from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import Problem, raise_if_any
 
 FORMAT = 1
-_KNOWN = {"name", "task", "files", "inputs", "length", "size_estimate"}
+_KNOWN = {
+    "name", "task", "source", "files", "inputs", "toolchain", "plugins", "kernels",
+    "size_estimate", "length",
+}  # fmt: skip
 
 
 def describe(build: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""What an engine is made of: an ONNX model, or a checkpoint that its product reads itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Tuple
+
+from pants.engine.addresses import Address
+
+from pants_enginewright.models.checkpoint import Checkpoint, LengthLimit
+from pants_enginewright.models.onnx_model import OnnxModel, ReplacedSubgraphs
+from pants_enginewright.steps.action import ActionResult
+from pants_enginewright.steps.files import File, Files
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """An input of a build, for the provenance in `engine.json`."""
+
+    role: str
+    address: Optional[Address]
+    file: File
+
+    def described(self) -> Dict[str, Any]:
+        return {
+            "role": self.role,
+            "address": str(self.address),
+            "path": self.file.path,
+            **self.file.described(),
+        }
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    kind: str
+    """`onnx` or `checkpoint`."""
+    address: Address
+    task: str
+    length: Optional[LengthLimit]
+    """The longest context of the model, where its configuration says so."""
+    serving: Files
+    """Files that serving needs beside the engine, such as the tokenizer."""
+    files: Tuple[SourceFile, ...]
+    """All that it was made of."""
+    exporter: Optional[str]
+    """Kind of the tool environment that exported it; None where nothing was."""
+    replaced: Tuple[ReplacedSubgraphs, ...]
+    """Where its graph has operators of our own."""
+    steps: Tuple[ActionResult, ...]
+
+    @classmethod
+    def of_model(cls, model: OnnxModel) -> ModelSource:
+        graph = (*model.graph.entries, *model.data.entries)
+        files = (
+            *_sources(model.checkpoint),
+            *(SourceFile("onnx", model.address, file) for file in graph),
+        )
+        return cls(
+            "onnx",
+            model.address,
+            model.task,
+            model.checkpoint.summary.length,
+            model.checkpoint.tokenizer,
+            files,
+            model.environment,
+            model.replaced,
+            model.steps,
+        )
+
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Checkpoint, task: str) -> ModelSource:
+        return cls(
+            "checkpoint",
+            checkpoint.address,
+            task,
+            checkpoint.summary.length,
+            checkpoint.tokenizer,
+            _sources(checkpoint),
+            None,
+            (),
+            checkpoint.steps,
+        )
+
+
+def _sources(checkpoint: Checkpoint) -> Tuple[SourceFile, ...]:
+    address = checkpoint.address
+    return tuple(SourceFile(role, address, file) for role, file in checkpoint.sources())
