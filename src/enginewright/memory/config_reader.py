@@ -24,6 +24,8 @@ class ConfigReader:
     defaults: dict[str, Any] = field(default_factory=dict)
     """Fields that the config leaves out, with the value of the library's config class."""
     doubts: list[str] = field(default_factory=list)
+    guesses: list[str] = field(default_factory=list)
+    """Sizes that no field says: the true ones may be larger."""
     reported: set[str] = field(default_factory=set)
     """Fields that a problem names already."""
 

@@ -53,9 +53,24 @@ def _pattern_is_given(reader: ConfigReader) -> bool:
 
 def _without_rule(reader: ConfigReader) -> str:
     """As the library: a window that the config has holds for all layers."""
-    switch = reader.value("use_sliding_window")
-    known = reader.family.in_library or switch is True
-    return "sliding" if known and switch is not False and reader.value("sliding_window") else "full"
+    known = reader.family.in_library or reader.value("use_sliding_window") is True
+    listed = isinstance(reader.value("sliding_window"), list)
+    return "sliding" if known or listed else "full"
+
+
+def layer_windows(reader: ConfigReader, layers: int) -> tuple[int, ...]:
+    """Tokens that each layer looks back, were it a sliding one; 0 for all of them.
+
+    Qwen's classes drop a window that is not in use, whatever the list of layer kinds says.
+    """
+    value = reader.value("sliding_window")
+    if value is None or reader.value("use_sliding_window") is False:
+        return (0,) * layers
+    windows = value if isinstance(value, list) else [value] * layers
+    if len(windows) != layers or not all(type(item) is int for item in windows if item):
+        reader.wrong("sliding_window", f"one number, or one for each of {layers} layers", value)
+        return (0,) * layers
+    return tuple(max(item or 0, 0) for item in windows)
 
 
 def _applies(reader: ConfigReader, row: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from enginewright.memory.config_reader import ConfigReader
 from enginewright.memory.families import rules
 from enginewright.memory.fixed_state import State, fixed_state
 from enginewright.memory.layer import Layer, LayerKind
-from enginewright.memory.layer_kinds import layer_words, listed_layers
+from enginewright.memory.layer_kinds import layer_windows, layer_words, listed_layers
 
 MAX_LAYERS = 4096
 _STATE_WORDS = ("state", "hybrid", "hybrid_sliding")
@@ -84,10 +84,10 @@ def _heads(reader: ConfigReader, words: tuple[str, ...]) -> list[_Heads]:
             (reader.check("v_head_dim", value_dim),) * layers if value_dim is not None else dims
         )
         heads = [_Heads(*sizes) for sizes in zip(kv_heads, dims, value_dims, strict=True)]
-    window = reader.value("sliding_window")
-    # Qwen's classes drop a window that is not in use, whatever the list of layer kinds says.
-    if type(window) is int and window > 0 and reader.value("use_sliding_window") is not False:
-        heads = [replace(item, window=window) for item in heads]
+    heads = [
+        replace(item, window=window)
+        for item, window in zip(heads, layer_windows(reader, layers), strict=True)
+    ]
     index = reader.count("index_head_dim", 1) if "indexed" in words else 0
     heads = [replace(item, index_width=index) for item in heads]
     times = reader.family.sliding_kv_heads_times
@@ -124,7 +124,7 @@ def _head_dims(reader: ConfigReader, queries: tuple[int, ...]) -> tuple[int, ...
     if value is not None:
         return reader.counts("head_dim", len(queries))
     if not reader.family.compared and not reader.family.in_library:
-        reader.doubts.append("`head_dim` is missing: taken as `hidden_size` by the attention heads")
+        reader.guesses.append("`head_dim` is missing, and taken as `hidden_size` by the heads")
     hidden = reader.count("hidden_size") * reader.family.head_dim_of_hidden
     return tuple(max(hidden // number, 1) for number in queries)
 

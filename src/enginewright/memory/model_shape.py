@@ -48,12 +48,14 @@ class ModelShape:
     """Layers after the model's own, which a server loads only to draft tokens with them."""
     doubts: tuple[str, ...] = ()
     """Why bytes are an upper bound; empty where every layer was understood."""
+    guesses: tuple[str, ...] = ()
+    """Why bytes may be more than that, too."""
     notes: tuple[str, ...] = ()
     """What stood in for fields that the config leaves out."""
 
     @property
     def exact(self) -> bool:
-        return not self.doubts
+        return not self.doubts and not self.guesses
 
     def count(self, *kinds: LayerKind) -> int:
         return sum(layer.kind in kinds for layer in self.layers)
@@ -94,6 +96,7 @@ def model_shape(document: Mapping[str, Any], where: str) -> ModelShape:
         stored_layers=len(layers) // reader.family.attentions_a_layer,
         speculative_layers=_speculative(reader),
         doubts=(*dict.fromkeys([*reader.doubts, *unread_fields(reader, config)]),),
+        guesses=(*dict.fromkeys(reader.guesses),),
         notes=_notes(reader),
     )
     raise_if_any(problems)

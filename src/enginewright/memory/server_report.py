@@ -49,6 +49,7 @@ def text(
 def _cache_lines(shape: ModelShape, memory: ServerMemory) -> Iterator[str]:
     """Bytes a token, and whether they are exact."""
     bound = "exactly" if shape.exact and not shape.count(LayerKind.SLIDING) else "at most"
+    bound = "about" if shape.guesses else bound
     kept = len(shape.caching_layers)
     yield (
         f"  a token takes {bound:7} {memory.token_bytes} bytes  ({kept} of {len(shape.layers)} "
@@ -63,6 +64,7 @@ def _cache_lines(shape: ModelShape, memory: ServerMemory) -> Iterator[str]:
             "frees what lies behind, as vLLM does; the largest max_model_len counts on it"
         )
     yield from (f"    at most, because {doubt}" for doubt in shape.doubts)
+    yield from (f"    about, because {guess}" for guess in shape.guesses)
     if memory.state_bytes:
         states = sum(bool(layer.state) for layer in shape.layers)
         yield (

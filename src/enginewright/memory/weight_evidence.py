@@ -39,6 +39,8 @@ def with_evidence(shape: ModelShape, tensors: Iterable[TensorInfo]) -> ModelShap
         if corrected.token_elements() != layer.token_elements():
             doubts.append((number, layer.token_elements(), corrected.token_elements()))
     shape = replace(shape, doubts=(*shape.doubts, *_without_projections(shape, tensors, rows)))
+    if shape.caching_layers and len(rows) >= len(shape.caching_layers):
+        shape = replace(shape, guesses=())
     if not doubts:
         return shape
     number, config, stored = doubts[0]

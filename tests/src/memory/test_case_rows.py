@@ -8,7 +8,7 @@ import pytest
 from enginewright.errors import InputError
 from enginewright.memory.kv_cache import CacheRequest, sequence_bytes, token_bytes
 from enginewright.memory.layer import LayerKind
-from enginewright.memory.model_shape import length_problem, model_shape
+from enginewright.memory.model_shape import length_problem, model_shape, with_speculation
 from enginewright.memory.server_memory import GIB, ServerMemoryRequest, server_memory
 from enginewright.memory.server_report import text
 from enginewright.memory.weights import Weights
@@ -307,6 +307,18 @@ def test_an_unknown_type_is_an_upper_bound():
     assert "at most 131072 bytes" in report(model)
 
 
+def test_a_head_size_that_nothing_says_is_no_bound():
+    model = shape("made_up", DENSE)
+    assert "a token takes about" in report(model)
+    assert not model.exact
+
+
+def test_a_window_for_each_layer():
+    config = {**DENSE, "num_hidden_layers": 4, "head_dim": 128, "sliding_window": [None, 512] * 2}
+    assert [layer.window for layer in shape("made_up", config).layers] == [0, 512, 0, 512]
+    assert "not a count" in refusal("made_up", sliding_window=[512])
+
+
 def test_a_kind_of_layer_that_is_not_known_is_refused():
     said = refusal("llama", layer_types=["full_attention"] * 31 + ["holographic"])
     assert "what a layer of this kind keeps is not known" in said
@@ -323,3 +335,11 @@ def test_searched_architectures_have_a_number_of_groups_for_each_layer():
     blocks = [{"attention": {"n_heads_in_group": 8}}, {"attention": {"no_op": True}}] * 16
     config = {**DENSE, "num_key_value_heads": None, "block_configs": blocks}
     assert token_bytes(shape("nemotron-nas", config), "bfloat16") == 16 * 2 * 4 * 128 * 2
+
+
+def test_row_s16_a_server_that_drafts_keeps_the_cache_of_the_drafting_layers():
+    latent = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "num_nextn_predict_layers": 1}
+    model = shape("deepseek_v3", {**DENSE, **latent, "num_key_value_heads": 32})
+    assert token_bytes(model, "bfloat16") == 32 * 576 * 2
+    assert token_bytes(with_speculation(model), "bfloat16") == 33 * 576 * 2
+    assert with_speculation(shape("llama", DENSE)).doubts

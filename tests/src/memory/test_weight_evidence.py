@@ -57,6 +57,13 @@ def test_a_latent_width():
     assert with_evidence(config, agreeing) == config
 
 
+def test_rows_settle_a_head_size_that_no_field_says():
+    config = shape(model_type="made_up")
+    assert config.guesses
+    assert with_evidence(config, projections(256)).guesses == ()
+    assert with_evidence(config, projections(256, layers=(0,))).guesses
+
+
 def test_packed_integers_say_nothing():
     assert with_evidence(shape(), projections(32, dtype="I32")) == shape()
 
