@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import onnx
-from onnx import ModelProto, NodeProto, helper, inliner
+import onnx_ir as ir
+from onnx import inliner
+from onnx_ir.passes import common
 
-from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.onnx_model.external_tensors import find_invalidity
-from enginewright.passes.graph_index import GraphIndex
+from enginewright.errors import Problem
 from enginewright.passes.operators import add_rms_norm, rms_norm, rotary, swiglu
-from enginewright.passes.operators.operator import DOMAIN, DOMAIN_VERSION, OPSET, Operator
+from enginewright.passes.operators.operator import (
+    DOMAIN,
+    DOMAIN_VERSION,
+    OPSET,
+    Made,
+    Match,
+    Operator,
+)
+from enginewright.passes.transformation import Pass, Transformed
 
 # In the order in which they are looked for: what covers more comes first.
 OPERATORS = {
@@ -34,115 +41,88 @@ class Replaced:
         return {"plugin": self.plugin, "count": len(self.nodes), "nodes": list(self.nodes)}
 
 
-def replace_subgraphs(
-    model: ModelProto, plugins: Sequence[str], mode: str, where: str
-) -> tuple[ModelProto, tuple[Replaced, ...]]:
-    """The model with the subgraphs that the named operators mean replaced; `model` is changed.
+@dataclass(frozen=True)
+class ReplaceSubgraphs(Pass[ir.Model, tuple[Replaced, ...]]):
+    """The subgraphs that the named operators mean become nodes of our domain."""
 
-    `mode` is `kernel`, which leaves nodes of our domain with a model-local function as their
-    meaning, or `inline`, which puts that meaning in their place. Raise `InputError` for unknown
-    names, a model of an older opset, and operators that match nothing.
-    """
-    _check(model, plugins, mode, where)
-    found = []
-    for name, operator in OPERATORS.items():
-        if name in plugins:
-            nodes = _replace(model, operator)
-            found.append(Replaced(name, tuple(node.name for node in nodes)))
-    raise_if_any(
-        [
-            Problem(
-                f"plugin `{one.plugin}` matches no subgraph of the model",
-                where,
-                "one or more matches",
-                "0",
-                f"Remove `{one.plugin}` from `plugins`."
-                + (
-                    " `add_rms_norm` takes the norms that follow an addition."
-                    if one.plugin == "rms_norm" and "add_rms_norm" in plugins
-                    else ""
-                ),
-            )
-            for one in found
-            if not one.nodes
-        ]
-    )
-    if mode == "inline":
-        identifiers = [(DOMAIN, one.plugin) for one in found]
-        model = inliner.inline_selected_functions(model, identifiers)
-        kept = [opset for opset in model.opset_import if opset.domain != DOMAIN]
-        del model.opset_import[:]
-        model.opset_import.extend(kept)
-    invalid = find_invalidity(model)
-    if invalid:
-        raise InputError(Problem("not a valid ONNX model", where, actual=invalid))
-    return model, tuple(found)
+    plugins: tuple[str, ...]
+    """Keys of `OPERATORS`."""
+    mode: str = "kernel"
+    """`kernel` leaves nodes of our domain with a model-local function as their meaning; `inline`
+    puts that meaning in their place."""
 
-
-def _check(model: ModelProto, plugins: Sequence[str], mode: str, where: str) -> None:
-    known = ", ".join(OPERATORS)
-    problems = [
-        Problem("unknown plugin", "plugins", f"one of {known}", repr(name))
-        for name in plugins
-        if name not in OPERATORS
-    ]
-    if not plugins:
-        problems.append(Problem("no plugin is named", "plugins", f"some of {known}"))
-    if mode not in MODES:
-        problems.append(Problem("unknown mode", "mode", f"one of {', '.join(MODES)}", repr(mode)))
-    opset = max(
-        (one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0
-    )
-    if opset < OPSET:
-        problems.append(
-            Problem(
+    def requires(self, model: ir.Model, where: str) -> Iterator[Problem]:
+        """Known names, and a model of an opset that has the operators' meaning."""
+        known = ", ".join(OPERATORS)
+        for name in self.plugins:
+            if name not in OPERATORS:
+                yield Problem("unknown plugin", "plugins", f"one of {known}", repr(name))
+        if not self.plugins:
+            yield Problem("no plugin is named", "plugins", f"some of {known}")
+        if self.mode not in MODES:
+            yield Problem("unknown mode", "mode", f"one of {', '.join(MODES)}", repr(self.mode))
+        opset = model.opset_imports.get("", 0)
+        if opset < OPSET:
+            yield Problem(
                 "plugins need a newer opset",
                 where,
                 f"{OPSET} or newer",
                 str(opset),
                 f"Export the model with opset={OPSET}.",
             )
-        )
-    raise_if_any(problems)
+
+    def call(self, model: ir.Model) -> Transformed[ir.Model, tuple[Replaced, ...]]:
+        """Shapes of inner values must be known: patterns tell an addition from a broadcast."""
+        wanted = [operator for name, operator in OPERATORS.items() if name in self.plugins]
+        found = tuple(_replace(model, operator) for operator in wanted)
+        if self.mode == "inline":
+            model = _inline(model, found)
+        return Transformed(model, found)
+
+    def ensures(
+        self, done: Transformed[ir.Model, tuple[Replaced, ...]], where: str
+    ) -> Iterator[Problem]:
+        """Each operator has replaced something."""
+        for one in done.report:
+            if not one.nodes:
+                yield Problem(
+                    f"plugin `{one.plugin}` matches no subgraph of the model",
+                    where,
+                    "one or more matches",
+                    "0",
+                    f"Remove `{one.plugin}` from `plugins`.{self._hint(one.plugin)}",
+                )
+
+    def _hint(self, plugin: str) -> str:
+        if plugin == "rms_norm" and "add_rms_norm" in self.plugins:
+            return " `add_rms_norm` takes the norms that follow an addition."
+        return ""
 
 
-def _replace(model: ModelProto, operator: Operator) -> list[NodeProto]:
-    # A writer may leave shapes out; patterns need them to tell an addition from a broadcast.
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    index = GraphIndex(model.graph, inferred.graph.value_info)
-    matches = operator.find(index)
-    if not matches:
-        return []
-    at = {match.position: match.added for match in matches}
-    removed = frozenset().union(*(match.removed for match in matches))
-    nodes: list[NodeProto] = []
-    for place, node in enumerate(index.nodes):
-        nodes.extend(at.get(place, ()))
-        if place not in removed:
-            nodes.append(node)
-    kept = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del model.graph.node[:]
-    model.graph.node.extend(_needed(model, kept))
-    if not any(one.domain == DOMAIN for one in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
-    model.functions.append(operator.function)
-    return [match.node for match in matches]
+def _replace(model: ir.Model, operator: Operator) -> Replaced:
+    matches = operator.find(list(model.graph))
+    made: Made = {}
+    nodes = [_apply(model.graph, match, made) for match in matches]
+    if matches:
+        # What only fed the replaced nodes is needed no more.
+        common.RemoveUnusedNodesPass()(model)
+        model.opset_imports.setdefault(DOMAIN, DOMAIN_VERSION)
+        function = ir.serde.deserialize_function(operator.function)
+        model.functions[function.identifier()] = function
+    return Replaced(operator.name, tuple(str(node.name) for node in nodes))
 
 
-def _needed(model: ModelProto, nodes: list[NodeProto]) -> list[NodeProto]:
-    """Without nodes and constants that only fed what was replaced, and descriptions of those."""
-    index = GraphIndex(onnx.GraphProto(node=nodes, output=model.graph.output))
-    needed = set(index.needed)
-    kept: list[NodeProto] = []
-    for node in reversed(index.nodes):
-        if needed.intersection(node.output):
-            needed.update(node.input)
-            kept.append(node)
-    made = {name for node in kept for name in node.output}
-    described = [value for value in model.graph.value_info if value.name in made]
-    constants = [tensor for tensor in model.graph.initializer if tensor.name in needed]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(constants)
-    del model.graph.value_info[:]
-    model.graph.value_info.extend(described)
-    return kept[::-1]
+def _apply(graph: ir.Graph, match: Match, made: Made) -> ir.Node:
+    added = match.make(made)
+    graph.insert_before(match.position, added)
+    ir.convenience.replace_nodes_and_values(
+        graph, added[-1], list(match.removed), [], match.outputs, added[-1].outputs
+    )
+    return added[-1]
+
+
+def _inline(model: ir.Model, found: tuple[Replaced, ...]) -> ir.Model:
+    identifiers = [(DOMAIN, one.plugin) for one in found if one.nodes]
+    inlined = ir.from_proto(inliner.inline_selected_functions(ir.to_proto(model), identifiers))
+    inlined.opset_imports.pop(DOMAIN, None)
+    return inlined

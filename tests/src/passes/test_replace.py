@@ -7,7 +7,9 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from enginewright.errors import InputError
-from enginewright.passes.replace import OPERATORS, replace_subgraphs
+from enginewright.onnx_model.loading import to_proto, with_shapes
+from enginewright.passes.replace import OPERATORS, ReplaceSubgraphs
+from enginewright.passes.transformation import apply
 
 HEADER = '<ir_version: 10, opset_import: ["" : 23]>\n'
 # As torch's exporter writes transformers' norm where it does not fuse it.
@@ -53,6 +55,11 @@ def run(made):
         made.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     return session.run(None, feeds)
+
+
+def replace_subgraphs(made, plugins, mode, where):
+    done = apply(ReplaceSubgraphs(tuple(plugins), mode), with_shapes(made), where)
+    return to_proto(done.model, made), done.report
 
 
 def operators(made):

@@ -6,35 +6,51 @@ output: the next residual addition uses it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+import onnx_ir as ir
 from onnx import helper
 
-from enginewright.passes.graph_index import GraphIndex
-from enginewright.passes.operators.operator import DOMAIN, OPSET, Match, Operator
-from enginewright.passes.operators.rms_norm import normalise_with_epsilon, rms_norms
+from enginewright.passes.operators.operator import (
+    DOMAIN,
+    OPSET,
+    Made,
+    Match,
+    Operator,
+    make_node,
+)
+from enginewright.passes.operators.rms_norm import RmsNorm, normalise_with_epsilon, rms_norms
+from enginewright.passes.pattern import inputs, is_fixed, producer, same_shape
 
 
-def _find(index: GraphIndex) -> list[Match]:
+def _find(nodes: Iterable[ir.Node]) -> list[Match]:
     matches = []
-    taken: set[int] = set()
-    for norm in rms_norms(index):
-        add = index.producer(norm.x, "Add")
+    taken: set[ir.Node] = set()
+    for norm in rms_norms(nodes):
+        add = producer(norm.x, "Add")
         # The new node stands where the sum was made, so that whatever uses the sum comes after it.
-        if add is None or add in taken or not index.is_fixed(norm.weight):
+        if add is None or add in taken or not is_fixed(norm.weight):
             continue
-        left, right = index.nodes[add].input
-        if not index.same_shape(left, right):
+        if not same_shape(*inputs(add)):
             continue
         taken.add(add)
-        node = helper.make_node(
+        matches.append(Match(norm.nodes | {add}, add, (norm.y, norm.x), _maker(norm, add)))
+    return matches
+
+
+def _maker(norm: RmsNorm, add: ir.Node) -> Callable[[Made], tuple[ir.Node, ...]]:
+    def make(_: Made) -> tuple[ir.Node, ...]:
+        node = make_node(
             "add_rms_norm",
-            [left, right, norm.weight],
-            [norm.y, norm.x],
-            name=f"{DOMAIN}/add_rms_norm/{norm.y}",
+            [*inputs(add), norm.weight],
+            [str(norm.y.name), str(norm.x.name)],
+            name=f"{DOMAIN}/add_rms_norm/{norm.y.name}",
             domain=DOMAIN,
             epsilon=norm.epsilon,
         )
-        matches.append(Match(norm.places | {add}, add, (node,)))
-    return matches
+        return (node,)
+
+    return make
 
 
 OPERATOR = Operator(

@@ -6,159 +6,175 @@ Found as the operator RMSNormalization of opset 23, and as what exporters write 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import onnx_ir as ir
 from onnx import NodeProto, TensorProto, helper
 
-from enginewright.passes.graph_index import GraphIndex, attribute
-from enginewright.passes.operators.operator import DOMAIN, OPSET, Match, Operator
+from enginewright.passes.operators.operator import (
+    DOMAIN,
+    OPSET,
+    Made,
+    Match,
+    Operator,
+    make_node,
+)
+from enginewright.passes.pattern import (
+    attribute,
+    closed,
+    inputs,
+    integers,
+    is_fixed,
+    is_op,
+    pair,
+    producer,
+    scalar,
+)
 
 
 @dataclass(frozen=True)
 class RmsNorm:
     """A normalisation in a graph."""
 
-    x: str
-    weight: str
-    y: str
+    x: ir.Value
+    weight: ir.Value
+    y: ir.Value
     epsilon: float
-    places: frozenset[int]
-    """Of its nodes."""
-    last: int
-    """Place of the node that makes `y`."""
+    nodes: frozenset[ir.Node]
+    last: ir.Node
+    """It makes `y`."""
 
 
-def rms_norms(index: GraphIndex) -> Iterator[RmsNorm]:
+def rms_norms(nodes: Iterable[ir.Node]) -> Iterator[RmsNorm]:
     """Every RMS normalisation whose inner values nothing else uses, in the order of the graph."""
-    for place in range(len(index.nodes)):
-        found = _operator(index, place) or _written_out(index, place)
-        if found and index.closed(found.places, [found.y]):
+    for node in nodes:
+        found = _operator(node) or _written_out(node)
+        if found and closed(found.nodes, [found.y]):
             yield found
 
 
-def _operator(index: GraphIndex, place: int) -> RmsNorm | None:
-    node = index.nodes[place]
-    if not index.is_op(place, "RMSNormalization"):
+def _operator(node: ir.Node) -> RmsNorm | None:
+    if not is_op(node, "RMSNormalization"):
         return None
     last_axis = attribute(node, "axis", -1) == -1
     in_float32 = attribute(node, "stash_type", TensorProto.FLOAT) == TensorProto.FLOAT
     if not (last_axis and in_float32):
         return None
-    epsilon = attribute(node, "epsilon", 1e-5)
-    assert isinstance(epsilon, float)
-    return RmsNorm(node.input[0], node.input[1], node.output[0], epsilon, frozenset([place]), place)
+    epsilon = float(attribute(node, "epsilon", 1e-5))
+    x, weight = inputs(node)
+    return RmsNorm(x, weight, node.outputs[0], epsilon, frozenset([node]), node)
 
 
-def _written_out(index: GraphIndex, place: int) -> RmsNorm | None:
+def _written_out(node: ir.Node) -> RmsNorm | None:
     """From the last multiplication back: weight * cast(x32 * (1 / sqrt(mean(x32^2) + epsilon)))."""
-    if not index.is_op(place, "Mul"):
+    if not is_op(node, "Mul"):
         return None
-    node = index.nodes[place]
-    for scaled, weight in (tuple(node.input), tuple(reversed(node.input))):
-        if not index.is_fixed(weight):
+    for scaled, weight in pair(node):
+        if not is_fixed(weight):
             continue
-        places = {place}
-        back = index.producer(scaled, "Cast")
+        nodes = {node}
+        back = producer(scaled, "Cast")
         if back is not None:
-            places.add(back)
-            scaled = index.nodes[back].input[0]
-        found = _normalised(index, scaled)
+            nodes.add(back)
+            (scaled,) = inputs(back)
+        found = _normalised(scaled)
         if not found:
             continue
         x, epsilon, inner = found
-        places |= inner
-        forth = index.producer(x, "Cast")
+        nodes |= inner
+        forth = producer(x, "Cast")
         if back is not None and forth is not None:
-            if attribute(index.nodes[forth], "to", 0) != TensorProto.FLOAT:
+            if attribute(forth, "to", 0) != TensorProto.FLOAT:
                 continue
-            x = index.nodes[forth].input[0]
+            (x,) = inputs(forth)
             # Another user may share the widened value; then it stays.
-            if index.closed({forth} | places, [node.output[0]]):
-                places.add(forth)
+            if closed({forth} | nodes, [node.outputs[0]]):
+                nodes.add(forth)
         elif back is not None:
             continue
-        return RmsNorm(x, weight, node.output[0], epsilon, frozenset(places), place)
+        return RmsNorm(x, weight, node.outputs[0], epsilon, frozenset(nodes), node)
     return None
 
 
-def _normalised(index: GraphIndex, value: str) -> tuple[str, float, set[int]] | None:
-    """`value` as x / sqrt(mean(x^2) + epsilon): x, epsilon and the places of the nodes."""
-    place = index.producer(value, "Div")
-    if place is not None:
-        x, root = index.nodes[place].input
-        found = _root_mean_square(index, root)
-        if found and found[0] == x:
-            return x, found[1], found[2] | {place}
-    place = index.producer(value, "Mul")
-    if place is None:
+Found = tuple[ir.Value, float, set[ir.Node]]
+"""x, epsilon, and the nodes."""
+
+
+def _normalised(value: ir.Value) -> Found | None:
+    """`value` as x / sqrt(mean(x^2) + epsilon)."""
+    quotient = producer(value, "Div")
+    if quotient is not None:
+        x, root = inputs(quotient)
+        found = _root_mean_square(root)
+        if found and found[0] is x:
+            return x, found[1], found[2] | {quotient}
+    product = producer(value, "Mul")
+    if product is None:
         return None
-    left, right = index.nodes[place].input
-    for x, inverse in ((left, right), (right, left)):
-        reciprocal = index.producer(inverse, "Reciprocal")
+    for x, inverse in pair(product):
+        reciprocal = producer(inverse, "Reciprocal")
         if reciprocal is not None:
-            root = index.nodes[reciprocal].input[0]
+            root = inputs(reciprocal)[0]
         else:
-            reciprocal = index.producer(inverse, "Div")
-            if reciprocal is None or index.scalar(index.nodes[reciprocal].input[0]) != 1.0:
+            reciprocal = producer(inverse, "Div")
+            if reciprocal is None or scalar(inputs(reciprocal)[0]) != 1.0:
                 continue
-            root = index.nodes[reciprocal].input[1]
-        found = _root_mean_square(index, root)
-        if found and found[0] == x:
-            return x, found[1], found[2] | {place, reciprocal}
+            root = inputs(reciprocal)[1]
+        found = _root_mean_square(root)
+        if found and found[0] is x:
+            return x, found[1], found[2] | {product, reciprocal}
     return None
 
 
-def _root_mean_square(index: GraphIndex, value: str) -> tuple[str, float, set[int]] | None:
+def _root_mean_square(value: ir.Value) -> Found | None:
     """`value` as sqrt(mean(x^2, last axis) + epsilon)."""
-    root = index.producer(value, "Sqrt")
-    total = index.producer(index.nodes[root].input[0], "Add") if root is not None else None
+    root = producer(value, "Sqrt")
+    total = producer(inputs(root)[0], "Add") if root is not None else None
     if root is None or total is None:
         return None
-    left, right = index.nodes[total].input
-    for mean_value, epsilon_value in ((left, right), (right, left)):
-        epsilon = index.scalar(epsilon_value)
-        mean = index.producer(mean_value, "ReduceMean")
+    for mean_value, epsilon_value in pair(total):
+        epsilon = scalar(epsilon_value)
+        mean = producer(mean_value, "ReduceMean")
         if epsilon is None or mean is None:
             continue
-        inputs = index.nodes[mean].input
-        axes = index.integers(inputs[1]) if len(inputs) > 1 else None
-        if axes != (-1,) or attribute(index.nodes[mean], "keepdims", 1) != 1:
+        given = inputs(mean)
+        axes = integers(given[1]) if len(given) > 1 else None
+        if axes != (-1,) or attribute(mean, "keepdims", 1) != 1:
             continue
-        squared = _squared(index, inputs[0])
+        squared = _squared(given[0])
         if squared:
             return squared[0], epsilon, {root, total, mean, squared[1]}
     return None
 
 
-def _squared(index: GraphIndex, value: str) -> tuple[str, int] | None:
-    power = index.producer(value, "Pow")
-    if power is not None and index.scalar(index.nodes[power].input[1]) == 2.0:
-        return index.nodes[power].input[0], power
-    product = index.producer(value, "Mul")
-    if product is not None and index.nodes[product].input[0] == index.nodes[product].input[1]:
-        return index.nodes[product].input[0], product
+def _squared(value: ir.Value) -> tuple[ir.Value, ir.Node] | None:
+    power = producer(value, "Pow")
+    if power is not None and scalar(inputs(power)[1]) == 2.0:
+        return inputs(power)[0], power
+    product = producer(value, "Mul")
+    if product is not None and product.inputs[0] is product.inputs[1]:
+        return inputs(product)[0], product
     return None
 
 
-def _find(index: GraphIndex) -> list[Match]:
-    return [
-        Match(
-            norm.places,
-            norm.last,
-            (
-                helper.make_node(
-                    "rms_norm",
-                    [norm.x, norm.weight],
-                    [norm.y],
-                    name=f"{DOMAIN}/rms_norm/{norm.y}",
-                    domain=DOMAIN,
-                    epsilon=norm.epsilon,
-                ),
-            ),
+def _find(nodes: Iterable[ir.Node]) -> list[Match]:
+    return [Match(norm.nodes, norm.last, (norm.y,), _maker(norm)) for norm in rms_norms(nodes)]
+
+
+def _maker(norm: RmsNorm) -> Callable[[Made], tuple[ir.Node, ...]]:
+    def make(_: Made) -> tuple[ir.Node, ...]:
+        node = make_node(
+            "rms_norm",
+            [norm.x, norm.weight],
+            [str(norm.y.name)],
+            name=f"{DOMAIN}/rms_norm/{norm.y.name}",
+            domain=DOMAIN,
+            epsilon=norm.epsilon,
         )
-        for norm in rms_norms(index)
-    ]
+        return (node,)
+
+    return make
 
 
 def normalise_with_epsilon(x: str, weight: str, y: str) -> list[NodeProto]:

@@ -11,32 +11,52 @@ where cosines and sines are of angles that stand twice, `concat(angles, angles)`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from onnx import AttributeProto, NodeProto, TensorProto, helper
+import numpy as np
+import onnx_ir as ir
+from onnx import AttributeProto, NodeProto, helper
 
-from enginewright.passes.graph_index import GraphIndex, attribute
-from enginewright.passes.operators.operator import DOMAIN, OPSET, Match, Operator
+from enginewright.passes.operators.operator import (
+    DOMAIN,
+    OPSET,
+    Made,
+    Match,
+    Operator,
+    make_node,
+)
+from enginewright.passes.pattern import (
+    attribute,
+    closed,
+    inputs,
+    integers,
+    is_op,
+    pair,
+    producer,
+    scalar,
+    shape,
+)
 
 _FAR = 2**31 - 1  # exporters slice "to the end" with a number at least this large
 
 
-def _find(index: GraphIndex) -> list[Match]:
+def _find(nodes: Iterable[ir.Node]) -> list[Match]:
     matches: list[Match] = []
-    taken: set[int] = set()
-    made: set[str] = set()
-    for place in range(len(index.nodes)):
-        match = _operator(index, place, made) or _written_out(index, place, made)
+    taken: set[ir.Node] = set()
+    for node in nodes:
+        match = _operator(node) or _written_out(node)
         if match is None or match.removed & taken:
             continue
         taken |= match.removed
-        made.update(name for node in match.added for name in node.output)
         matches.append(match)
     return matches
 
 
-def _node(x: str, cosine: str, sine: str, y: str, interleaved: int, rotary: int) -> NodeProto:
-    return helper.make_node(
+def _node(
+    x: ir.Value, cosine: ir.Value, sine: ir.Value, y: str, interleaved: int, rotary: int
+) -> ir.Node:
+    return make_node(
         "rotary",
         [x, cosine, sine],
         [y],
@@ -47,52 +67,48 @@ def _node(x: str, cosine: str, sine: str, y: str, interleaved: int, rotary: int)
     )
 
 
-def _operator(index: GraphIndex, place: int, made: set[str]) -> Match | None:
-    node = index.nodes[place]
-    if not index.is_op(place, "RotaryEmbedding") or len([name for name in node.input if name]) != 3:
+def _operator(node: ir.Node) -> Match | None:
+    if not is_op(node, "RotaryEmbedding") or len(inputs(node)) != 3:
         return None
-    x, cosine, sine = node.input
-    shape = index.shape(x)
-    if shape is None or len(shape) != 4:
+    x, cosine, sine = inputs(node)
+    known = shape(x)
+    if known is None or len(known) != 4:
         return None  # three axes are heads and dimension in one
-    interleaved = attribute(node, "interleaved", 0)
-    rotary = attribute(node, "rotary_embedding_dim", 0)
-    assert isinstance(interleaved, int)
-    assert isinstance(rotary, int)
-    added: list[NodeProto] = []
-    names = [_for_every_item(index, value, value, x, made, added) for value in (cosine, sine)]
-    operator = _node(x, names[0], names[1], node.output[0], interleaved, rotary)
-    return Match(frozenset([place]), place, (*added, operator))
+
+    def make(made: Made) -> tuple[ir.Node, ...]:
+        added: list[ir.Node] = []
+        tables = [_for_every_item(value, value, x, made, added) for value in (cosine, sine)]
+        interleaved = int(attribute(node, "interleaved", 0))
+        rotary = int(attribute(node, "rotary_embedding_dim", 0))
+        y = str(node.outputs[0].name)
+        return (*added, _node(x, tables[0], tables[1], y, interleaved, rotary))
+
+    return Match(frozenset([node]), node, tuple(node.outputs), make)
 
 
 def _for_every_item(
-    index: GraphIndex, value: str, like: str, x: str, made: set[str], added: list[NodeProto]
-) -> str:
+    value: ir.Value, like: ir.Value, x: ir.Value, made: Made, added: list[ir.Node]
+) -> ir.Value:
     """`value` (shaped as `like`) with the batch of `x`; a batch of 1 was there to be broadcast.
 
     The operator wants the angles of each item. Nodes go to `added` unless an earlier match made
     them.
     """
-    shape, whole = index.shape(like), index.shape(x)
+    known, whole = shape(like), shape(x)
     batch = whole[0] if whole else ""
-    if batch != "" and shape and shape[0] == batch:
+    if batch != "" and known and known[0] == batch:
         return value
-    name = f"{DOMAIN}/expand/{value}/{batch or x}"
+    name = f"{DOMAIN}/expand/{value.name}/{batch or x.name}"
     if name not in made:
-        ones = helper.make_tensor(f"{name}/ones", TensorProto.INT64, [2], [1, 1])
-        added += [
-            helper.make_node("Shape", [x], [f"{name}/batch"], name=f"{name}/batch", start=0, end=1),
-            helper.make_node("Constant", [], [f"{name}/ones"], name=f"{name}/ones", value=ones),
-            helper.make_node(
-                "Concat",
-                [f"{name}/batch", f"{name}/ones"],
-                [f"{name}/shape"],
-                name=f"{name}/shape",
-                axis=0,
-            ),
-            helper.make_node("Expand", [value, f"{name}/shape"], [name], name=name),
-        ]
-    return name
+        ones = ir.tensor(np.array([1, 1], np.int64), name=f"{name}/ones")
+        size = make_node("Shape", [x], [f"{name}/batch"], name=f"{name}/batch", start=0, end=1)
+        rest = make_node("Constant", [], [f"{name}/ones"], name=f"{name}/ones", value=ones)
+        both = [size.outputs[0], rest.outputs[0]]
+        wanted = make_node("Concat", both, [f"{name}/shape"], name=f"{name}/shape", axis=0)
+        expand = make_node("Expand", [value, wanted.outputs[0]], [name], name=name)
+        added += [size, rest, wanted, expand]
+        made[name] = expand.outputs[0]
+    return made[name]
 
 
 @dataclass(frozen=True)
@@ -100,130 +116,127 @@ class _Angles:
     """cos or sin of angles that stand twice, for a broadcast over heads."""
 
     function: str
-    half: str
+    half: ir.Value
     """The angles once: [batch, sequence, rotary / 2]."""
-    steps: tuple[int, ...]
+    steps: tuple[ir.Node, ...]
     """Casts and scalings that follow, in order."""
 
 
-def _written_out(index: GraphIndex, place: int, made: set[str]) -> Match | None:
-    if not index.is_op(place, "Add"):
+def _written_out(node: ir.Node) -> Match | None:
+    if not is_op(node, "Add"):
         return None
-    node = index.nodes[place]
-    for straight, turned in (tuple(node.input), tuple(reversed(node.input))):
-        first, second = index.producer(straight, "Mul"), index.producer(turned, "Mul")
+    for straight, turned in pair(node):
+        first, second = producer(straight, "Mul"), producer(turned, "Mul")
         if first is None or second is None:
             continue
-        cosine = _with_angles(index, first, "Cos")
-        sine = _with_angles(index, second, "Sin")
-        if cosine is None or sine is None or cosine[1].half != sine[1].half:
+        cosine, sine = _with_angles(first, "Cos"), _with_angles(second, "Sin")
+        if cosine is None or sine is None or cosine[1].half is not sine[1].half:
             continue
-        rotated = _rotated_half(index, sine[0])
-        if rotated is None or rotated[0] != cosine[0]:
+        rotated = _rotated_half(sine[0])
+        if rotated is None or rotated[0] is not cosine[0]:
             continue
-        places = {place, first, second, *rotated[1]}
-        if not index.closed(places, node.output):
+        found = {node, first, second, *rotated[1]}
+        if not closed(found, node.outputs):
             continue
-        added: list[NodeProto] = []
-        names = []
-        for angles in (cosine[1], sine[1]):
-            added += _half_angles(index, angles, made)
-            names.append(
-                _for_every_item(
-                    index, _last_name(index, angles), angles.half, rotated[0], made, added
-                )
-            )
-        operator = _node(rotated[0], names[0], names[1], node.output[0], 0, 0)
-        return Match(frozenset(places), place, (*added, operator))
+        maker = _maker(rotated[0], (cosine[1], sine[1]), node)
+        return Match(frozenset(found), node, tuple(node.outputs), maker)
     return None
 
 
-def _with_angles(index: GraphIndex, product: int, function: str) -> tuple[str, _Angles] | None:
+def _maker(
+    x: ir.Value, both: tuple[_Angles, _Angles], node: ir.Node
+) -> Callable[[Made], tuple[ir.Node, ...]]:
+    def make(made: Made) -> tuple[ir.Node, ...]:
+        added: list[ir.Node] = []
+        tables = []
+        for angles in both:
+            half = _half_angles(angles, made, added)
+            tables.append(_for_every_item(half, angles.half, x, made, added))
+        y = str(node.outputs[0].name)
+        return (*added, _node(x, tables[0], tables[1], y, 0, 0))
+
+    return make
+
+
+def _with_angles(product: ir.Node, function: str) -> tuple[ir.Value, _Angles] | None:
     """A multiplication as something times angles: the something, and the angles."""
-    left, right = index.nodes[product].input
-    for other, value in ((left, right), (right, left)):
-        angles = _angles(index, value, function)
+    for other, value in pair(product):
+        angles = _angles(value, function)
         if angles:
             return other, angles
     return None
 
 
-def _angles(index: GraphIndex, value: str, function: str) -> _Angles | None:
-    unsqueeze = index.producer(value, "Unsqueeze")
-    if unsqueeze is None or index.integers(index.nodes[unsqueeze].input[1]) != (1,):
+def _angles(value: ir.Value, function: str) -> _Angles | None:
+    unsqueeze = producer(value, "Unsqueeze")
+    if unsqueeze is None or integers(inputs(unsqueeze)[1]) != (1,):
         return None
-    value = index.nodes[unsqueeze].input[0]
-    steps: list[int] = []
+    value = inputs(unsqueeze)[0]
+    steps: list[ir.Node] = []
     while True:
-        place = index.producer(value)
-        if place is None:
+        node = producer(value)
+        if node is None:
             return None
-        if index.is_op(place, function):
+        if is_op(node, function):
             break
-        scaling = (
-            index.is_op(place, "Mul") and index.scalar(index.nodes[place].input[1]) is not None
-        )
-        if not index.is_op(place, "Cast") and not scaling:
+        scaling = is_op(node, "Mul") and scalar(node.inputs[1]) is not None
+        if not is_op(node, "Cast") and not scaling:
             return None
-        steps.insert(0, place)
-        value = index.nodes[place].input[0]
-    twice = index.producer(index.nodes[place].input[0], "Concat")
-    if twice is None or attribute(index.nodes[twice], "axis", 0) not in (-1, 2):
+        steps.insert(0, node)
+        value = inputs(node)[0]
+    twice = producer(node.inputs[0], "Concat")
+    if twice is None or attribute(twice, "axis", 0) not in (-1, 2):
         return None
-    parts = index.nodes[twice].input
-    if len(parts) != 2 or parts[0] != parts[1]:
+    parts = inputs(twice)
+    if len(parts) != 2 or parts[0] is not parts[1]:
         return None
     return _Angles(function, parts[0], tuple(steps))
 
 
-def _rotated_half(index: GraphIndex, value: str) -> tuple[str, set[int]] | None:
-    """`value` as concat(-x[half:], x[:half]) of the last axis: x, and the places of the nodes."""
-    concat = index.producer(value, "Concat")
-    if concat is None or len(index.nodes[concat].input) != 2:
+def _rotated_half(value: ir.Value) -> tuple[ir.Value, set[ir.Node]] | None:
+    """`value` as concat(-x[half:], x[:half]) of the last axis: x, and the nodes."""
+    concat = producer(value, "Concat")
+    if concat is None or len(concat.inputs) != 2 or attribute(concat, "axis", 0) not in (-1, 3):
         return None
-    if attribute(index.nodes[concat], "axis", 0) not in (-1, 3):
-        return None
-    negated, low = index.nodes[concat].input
-    negation = index.producer(negated, "Neg")
+    negated, low = inputs(concat)
+    negation = producer(negated, "Neg")
     if negation is None:
         return None
-    high = index.nodes[negation].input[0]
-    first, second = index.producer(low), index.producer(high)
+    high = inputs(negation)[0]
+    first, second = producer(low), producer(high)
     if first is None or second is None:
         return None
-    x = index.nodes[first].input[0]
-    places = {concat, negation, first, second}
-    if first == second and index.is_op(first, "Split"):
-        node = index.nodes[first]
-        return (
-            (x, places) if list(node.output) == [low, high] and _equal_split(index, node) else None
-        )
-    before, after = _slice(index, first), _slice(index, second)
-    if before is None or after is None or index.nodes[second].input[0] != x:
+    x = inputs(first)[0]
+    found = {concat, negation, first, second}
+    if first is second and is_op(first, "Split"):
+        in_order = list(first.outputs) == [low, high]
+        return (x, found) if in_order and _equal_split(first) else None
+    before, after = _slice(first), _slice(second)
+    if before is None or after is None or second.inputs[0] is not x:
         return None
     (start, half), (middle, end) = before, after
-    shape = index.shape(x)
-    width = shape[-1] if shape else None
+    known = shape(x)
+    width = known[-1] if known else None
     whole = end >= _FAR or end == width
     if start != 0 or half != middle or not whole or width != 2 * half:
         return None
-    return x, places
+    return x, found
 
 
-def _equal_split(index: GraphIndex, node: NodeProto) -> bool:
+def _equal_split(node: ir.Node) -> bool:
     if attribute(node, "axis", 0) not in (-1, 3):
         return False
-    if len(node.input) < 2:
-        return attribute(node, "num_outputs", 0) == 2
-    sizes = index.integers(node.input[1])
+    if len(inputs(node)) < 2:
+        return bool(attribute(node, "num_outputs", 0) == 2)
+    sizes = integers(node.inputs[1])
     return sizes is not None and len(sizes) == 2 and sizes[0] == sizes[1]
 
 
-def _slice(index: GraphIndex, place: int) -> tuple[int, int] | None:
+def _slice(node: ir.Node) -> tuple[int, int] | None:
     """Start and end of a slice of the last of four axes, with step 1."""
-    if not index.is_op(place, "Slice"):
+    if not is_op(node, "Slice"):
         return None
-    constants = [index.integers(name) for name in index.nodes[place].input[1:]]
+    constants = [integers(value) for value in node.inputs[1:]]
     if len(constants) < 3 or any(one is None or len(one) != 1 for one in constants):
         return None
     numbers = [one[0] for one in constants if one]
@@ -232,26 +245,30 @@ def _slice(index: GraphIndex, place: int) -> tuple[int, int] | None:
     return numbers[0], numbers[1]
 
 
-def _last_name(index: GraphIndex, angles: _Angles) -> str:
-    last = index.nodes[angles.steps[-1]].output[0] if angles.steps else angles.half
-    return f"{DOMAIN}/{angles.function.lower()}/{last}"
-
-
-def _half_angles(index: GraphIndex, angles: _Angles, made: set[str]) -> tuple[NodeProto, ...]:
-    """The same function and steps over the angles once; nothing where an earlier match made it."""
-    if _last_name(index, angles) in made:
-        return ()
+def _half_angles(angles: _Angles, made: Made, added: list[ir.Node]) -> ir.Value:
+    """The same function and steps over the angles once; shared with earlier matches."""
     prefix = f"{DOMAIN}/{angles.function.lower()}"
-    value = f"{prefix}/{angles.half}"
-    nodes = [helper.make_node(angles.function, [angles.half], [value], name=value)]
-    for place in angles.steps:
-        step = NodeProto()
-        step.CopyFrom(index.nodes[place])
-        step.input[0] = value
-        value = step.output[0] = f"{prefix}/{step.output[0]}"
-        step.name = value
-        nodes.append(step)
-    return tuple(nodes)
+    last = angles.steps[-1].outputs[0] if angles.steps else angles.half
+    name = f"{prefix}/{last.name}"
+    if name in made:
+        return made[name]
+    first = f"{prefix}/{angles.half.name}"
+    node = make_node(angles.function, [angles.half], [first], name=first)
+    added.append(node)
+    for step in angles.steps:
+        output = f"{prefix}/{step.outputs[0].name}"
+        given = [node.outputs[0], *inputs(step)[1:]]
+        node = ir.Node(
+            step.domain,
+            step.op_type,
+            given,
+            step.attributes.values(),
+            outputs=[ir.Value(name=output)],
+            name=output,
+        )
+        added.append(node)
+    made[name] = node.outputs[0]
+    return made[name]
 
 
 def _body() -> NodeProto:

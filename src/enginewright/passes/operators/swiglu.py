@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+import onnx_ir as ir
 from onnx import helper
 
-from enginewright.passes.graph_index import GraphIndex
-from enginewright.passes.operators.operator import DOMAIN, OPSET, Match, Operator
+from enginewright.passes.operators.operator import (
+    DOMAIN,
+    OPSET,
+    Made,
+    Match,
+    Operator,
+    make_node,
+)
+from enginewright.passes.pattern import closed, inputs, is_op, pair, producer, same_shape
 
 
-def _find(index: GraphIndex) -> list[Match]:
+def _find(nodes: Iterable[ir.Node]) -> list[Match]:
     matches = []
-    taken: set[int] = set()
-    for place in range(len(index.nodes)):
-        if not index.is_op(place, "Mul"):
+    taken: set[ir.Node] = set()
+    for node in nodes:
+        if not is_op(node, "Mul"):
             continue
-        node = index.nodes[place]
-        for activated, up in (tuple(node.input), tuple(reversed(node.input))):
-            silu = _silu(index, activated)
-            if silu is None or not index.same_shape(silu[0], up):
+        for activated, up in pair(node):
+            silu = _silu(activated)
+            if silu is None or not same_shape(silu[0], up):
                 continue
-            places = silu[1] | {place}
-            if places & taken or not index.closed(places, node.output):
+            found = silu[1] | {node}
+            if found & taken or not closed(found, node.outputs):
                 continue
-            taken |= places
-            made = helper.make_node(
-                "swiglu",
-                [silu[0], up],
-                list(node.output),
-                name=f"{DOMAIN}/swiglu/{node.output[0]}",
-                domain=DOMAIN,
-            )
-            matches.append(Match(frozenset(places), place, (made,)))
+            taken |= found
+            maker = _maker(silu[0], up, node)
+            matches.append(Match(frozenset(found), node, tuple(node.outputs), maker))
             break
     return matches
 
 
-def _silu(index: GraphIndex, value: str) -> tuple[str, set[int]] | None:
-    """`value` as gate * sigmoid(gate): the gate, and the places of the nodes."""
-    swish = index.producer(value, "Swish")
-    if swish is not None and not index.nodes[swish].attribute:
-        return index.nodes[swish].input[0], {swish}
-    product = index.producer(value, "Mul")
+def _maker(gate: ir.Value, up: ir.Value, node: ir.Node) -> Callable[[Made], tuple[ir.Node, ...]]:
+    def make(_: Made) -> tuple[ir.Node, ...]:
+        output = str(node.outputs[0].name)
+        made = make_node(
+            "swiglu", [gate, up], [output], name=f"{DOMAIN}/swiglu/{output}", domain=DOMAIN
+        )
+        return (made,)
+
+    return make
+
+
+def _silu(value: ir.Value) -> tuple[ir.Value, set[ir.Node]] | None:
+    """`value` as gate * sigmoid(gate): the gate, and the nodes."""
+    swish = producer(value, "Swish")
+    if swish is not None and not swish.attributes:
+        return inputs(swish)[0], {swish}
+    product = producer(value, "Mul")
     if product is None:
         return None
-    left, right = index.nodes[product].input
-    for gate, share in ((left, right), (right, left)):
-        sigmoid = index.producer(share, "Sigmoid")
-        if sigmoid is not None and index.nodes[sigmoid].input[0] == gate:
+    for gate, share in pair(product):
+        sigmoid = producer(share, "Sigmoid")
+        if sigmoid is not None and sigmoid.inputs[0] is gate:
             return gate, {product, sigmoid}
     return None
 
