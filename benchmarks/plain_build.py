@@ -32,6 +32,7 @@ from enginewright.onnx_model.record import OnnxRecord
 from enginewright.onnx_model.writing import FOLDER, GRAPH
 from enginewright.products.tensorrt.builder import build
 from enginewright.products.tensorrt.options import BuildRequest
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 from enginewright.tasks.registry import TASKS
 
 # As models/qwen3/BUILD and engines/BUILD say.
@@ -78,7 +79,7 @@ def main() -> None:
     model_path = outputs / FOLDER / GRAPH
     record = export_model(checkpoint, outputs)
     check_model(model_path, record, Reader(pins["product"], **pins["onnx"]))
-    request = BuildRequest.decode({**ENGINE, "toolchain": toolchain})
+    request = BuildRequest.decode({**ENGINE, "toolchain": toolchain}, TENSORRT_RTX)
     build(request, model_path, record, outputs / "engine.plan", lambda: None)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from full_size import DECODE, PREFILL, PRODUCT, TOOLCHAIN, Way
 
 from enginewright.hashing import FileDigest
-from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 
 
 def pins() -> dict[str, object]:

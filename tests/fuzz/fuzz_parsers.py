@@ -25,9 +25,9 @@ with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.checkpoint.safetensors_header import parse_header, read_header
     from enginewright.doctor.engine_facts import engine_facts
     from enginewright.doctor.messages import explain, read_log
-    from enginewright.doctor.package import inside
     from enginewright.document import decode
     from enginewright.elf import ElfError, parse_elf
+    from enginewright.engines.check import inside
     from enginewright.errors import InputError
     from enginewright.host.bundle import parse_bundle
     from enginewright.host.captured import Capture, CapturedSource
@@ -104,8 +104,8 @@ def engine_json(data: bytes) -> None:
     document = json_of(data)
     if isinstance(document, dict):
         facts = engine_facts(document, "engine.json")
-        for file in facts.files:
-            path = inside(FOLDER, file.name)
+        for name in facts.files:
+            path = inside(FOLDER, name)
             assert path is None or path.resolve().is_relative_to(FOLDER.resolve())
 
 
@@ -150,7 +150,7 @@ def wheel(data: bytes) -> None:
     path = FOLDER / "a.whl"
     path.write_bytes(data)
     with contextlib.suppress(InputError):
-        libraries_in(path)
+        libraries_in(path, ("libtensorrt",))
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

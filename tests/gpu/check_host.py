@@ -1,6 +1,6 @@
 """Run the probe and the doctor on a machine with a data-center GPU, and check what they say.
 
-    PYTHONPATH=src python3 tests/gpu/check_host.py [OUTPUT_FOLDER]
+    PYTHONPATH=src:tests/src python3 tests/gpu/check_host.py [OUTPUT_FOLDER]
 
 Needs Python 3.11 or newer and nvidia-ml-py. Every check prints a line; the exit code is 1 when one
 fails, and 77 (skipped) where there is no GPU of compute capability 9.0.
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from engine_document import plan_document
 
 SKIPPED = 77
 
@@ -35,17 +37,9 @@ def write_engine(folder: Path) -> None:
     plan = b"a plan that nothing may load"
     digest = {"sha256": hashlib.sha256(plan).hexdigest(), "size": len(plan)}
     (folder / "engine.plan").write_bytes(plan)
-    manifest = {
-        "format": 1,
-        "product": {"name": "tensorrt-rtx", "version": "1.7.1.116"},
-        "cuda": "13.0",
-        "minimum_driver": "580.65.06",
-        "compute_capabilities": ["8.6", "8.9", "12.0"],
-        "plan": {"path": "engine.plan", **digest},
-        "files": {"engine.plan": digest},
-        "profiles": [],
-        "tensors": [],
-    }
+    manifest = plan_document(
+        {"compute_capabilities": ["8.6", "8.9", "12.0"]}, files={"engine.plan": digest}
+    )
     (folder / "engine.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 

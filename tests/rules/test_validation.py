@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Optional
 
 import pytest
@@ -16,7 +17,7 @@ from pants_enginewright.models.checkpoint import LengthLimit
 from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.tasks import Task
 from pants_enginewright.steps.files import File, Files
-from pants_enginewright.validation.checked_package import PLAN, plan_package_check
+from pants_enginewright.validation.checked_package import plan_package_check
 from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 from pants_enginewright.validation.validation import (
     plan_comparison,
@@ -32,27 +33,44 @@ PACKAGE = Files(
         for letter, name in (
             ("a", "README.md"),
             ("b", "engine.json"),
-            ("c", PLAN),
+            ("c", "engine.plan"),
             ("d", "k.cubin"),
         )
     ),
 )
 
 
-def test_the_check_of_a_package_gets_all_its_files_once() -> None:
+def test_the_check_of_a_package_gets_all_its_files_and_the_room_of_its_product() -> None:
     nothing: Any = None
-    planned = plan_package_check(HERE, Engine(nothing, nothing, PACKAGE, ()))
+    kind: Any = SimpleNamespace(room="enginewright.products.toy")
+    planned = plan_package_check(HERE, Engine(kind, nothing, PACKAGE, ()))
     assert {item.role: [file.path for file in item.files] for item in planned.inputs} == {
-        "plan": [PLAN],
-        "manifest": ["engine.json"],
-        "package": ["README.md", "k.cubin"],
+        "package": ["README.md", "engine.json", "engine.plan", "k.cubin"],
     }
     assert {item.folder for item in planned.inputs} == {"package"}
     assert {item.digest for item in planned.inputs} == {PACKAGE.digest}
+    assert planned.parameters == '{\n  "room": "enginewright.products.toy"\n}\n'
+    assert planned.modules == ("enginewright.products.toy.product",)
+
+
+def test_an_engine_that_runs_here_is_opened_by_its_products_room() -> None:
+    nothing: Any = None
+    kind: Any = SimpleNamespace(room="enginewright.products.toy", runs_in="run")
+    candidate = Engine(kind, nothing, PACKAGE, ()).candidate
+    assert candidate is not None
+    assert [item.role for item in candidate.inputs] == ["package"]
+    assert candidate.modules == (
+        "enginewright.products.toy.product",
+        "enginewright.products.toy.backend",
+    )
+    planned = plan_measurement(engine_test(), source(None), candidate)
+    assert planned["room"] == "enginewright.products.toy"
 
 
 def test_two_builds_are_compared_with_each_other() -> None:
-    first, second = (Files(Digest(digit * 64, 10), (File(PLAN, digit * 64, 10),)) for digit in "12")
+    first, second = (
+        Files(Digest(digit * 64, 10), (File("engine.plan", digit * 64, 10),)) for digit in "12"
+    )
     planned = plan_comparison(HERE, first, second)
     assert [(item.role, item.digest) for item in planned.inputs] == [
         ("first", first.digest),
@@ -74,6 +92,7 @@ def test_a_measurement_reaches_to_what_engine_and_model_allow() -> None:
     assert plan_measurement(engine_test(max_samples=7), limited, candidate) == {
         "task": "text-generation",
         "limits": {"batch": 4, "total_sequence": 1024},
+        "room": None,
         "positions": 2048,
         "max_length": 4096,
         "max_samples": 7,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from pathlib import Path
 
 import captured_host
 import pytest
+from engine_document import PLAN, onnx_document, plan_document
 
 from enginewright.cli import main
 from enginewright.host.bundle import write_bundle
@@ -29,24 +31,41 @@ CONFIG = {
 }
 
 
-@pytest.fixture
-def h200(tmp_path: Path) -> str:
-    capture = captured_host.capture(gpus=(captured_host.gpu(total=150754820096),))
+def bundle(path: Path, capture: Capture) -> str:
     recording = RecordingSource(CapturedSource(capture))
     probe(recording)
-    write_bundle(recording.capture, tmp_path / "h200.bundle")
-    return str(tmp_path / "h200.bundle")
+    write_bundle(recording.capture, path)
+    return str(path)
+
+
+@pytest.fixture
+def h200(tmp_path: Path) -> str:
+    gpus = (captured_host.gpu(total=150754820096),)
+    return bundle(tmp_path / "h200.bundle", captured_host.capture(gpus=gpus))
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> str:
+    """A host without a GPU."""
+    nothing = captured_host.capture(
+        module=None, library=None, nodes=(), gpus=(), error={"error": "not found"}
+    )
+    return bundle(tmp_path / "bare.bundle", nothing)
 
 
 def engine(folder: Path) -> str:
     folder.mkdir()
-    manifest = {
-        "product": {"name": "tensorrt-rtx", "version": "1.7.1.116"},
-        "cuda": "13.0",
-        "minimum_driver": "580.65.06",
-        "compute_capabilities": ["8.9"],
-        "files": {},
-    }
+    manifest = plan_document({"compute_capabilities": ["8.9"]}, files={"engine.plan": PLAN})
+    (folder / "engine.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return str(folder)
+
+
+def onnx_engine(folder: Path, model: bytes = b"a model") -> str:
+    """A whole package of an engine that needs no GPU."""
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(model)
+    digest = {"sha256": hashlib.sha256(b"a model").hexdigest(), "size": len(b"a model")}
+    manifest = onnx_document(files={"model.onnx": digest})
     (folder / "engine.json").write_text(json.dumps(manifest), encoding="utf-8")
     return str(folder)
 
@@ -76,6 +95,16 @@ def test_collect_then_doctor(tmp_path, capsys):
     assert main(["collect", bundle]) == 0
     assert main(["doctor", "--bundle", bundle]) in (0, 1)
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_doctor_on_an_engine_that_needs_no_gpu(bare, tmp_path, capsys):
+    arguments = ["doctor", "--bundle", bare, "--engine"]
+    assert main([*arguments, onnx_engine(tmp_path / "whole")]) == 0
+    out = capsys.readouterr().out
+    assert "This engine runs without a GPU" in out
+    assert "error" not in out
+    assert main([*arguments, onnx_engine(tmp_path / "cut", b"a mod")]) == 1
+    assert "engine.file-changed" in capsys.readouterr().out
 
 
 def test_doctor_on_an_h200_refuses_an_rtx_engine(h200, tmp_path, capsys):

@@ -50,7 +50,8 @@ class Engine:
         """What a test measures: the engine itself where it runs on this host."""
         if self.kind.runs_in is None:
             return self.built.candidate
-        return Candidate((ActionInput.of("package", self.package, "package"),))
+        package = ActionInput.of("package", self.package, "package")
+        return Candidate((package,), room=self.kind.room)
 
     def describe_sizes(self) -> Optional[str]:
         """For people: what was estimated and what came out; None where nothing was estimated."""
@@ -125,7 +126,7 @@ def plan_description(
     length = source.length
     return ActionRequest.create(
         "write_manifest",
-        module=f"enginewright.products.{kind.product}.describe",
+        module=f"{kind.room}.describe",
         address=kind.address,
         inputs=[ActionInput.of("build", result)],
         parameters={

@@ -41,6 +41,11 @@ class BuildEngine(Kind, metaclass=ABCMeta):
     size_is_estimated: ClassVar[bool] = False
     """Whether the estimate of an engine's bytes is meant for an engine of this product."""
 
+    @property
+    def room(self) -> str:
+        """Dotted name of the product's package in the library."""
+        return f"enginewright.products.{self.product}"
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -52,6 +57,13 @@ class Candidate:
     limits: FrozenDict[str, int] = field(default_factory=FrozenDict)
     """Greatest `batch`, `sequence` and `total_sequence` that the engine takes, where the inputs do
     not say it."""
+    room: Optional[str] = None
+    """The room of the product that opens a `package`."""
+
+    @property
+    def modules(self) -> Tuple[str, ...]:
+        """What opens it."""
+        return () if self.room is None else (f"{self.room}.product", f"{self.room}.backend")
 
 
 @dataclass(frozen=True)

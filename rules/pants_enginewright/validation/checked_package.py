@@ -23,8 +23,6 @@ from pants_enginewright.steps.action import (
 
 logger = logging.getLogger(__name__)
 
-PLAN = "engine.plan"
-
 
 @dataclass(frozen=True)
 class CheckPackage:
@@ -42,26 +40,19 @@ class CheckedPackage:
 
 
 def plan_package_check(address: Address, engine: Engine) -> ActionRequest:
-    files = engine.package.by_path()
-    others = tuple(f for name, f in files.items() if name not in (PLAN, "engine.json"))
-    digest = engine.package.digest
-    # One folder, given once: the roles divide its files.
+    room = engine.kind.room
     return ActionRequest.create(
         "check_engine",
         address=address,
-        inputs=[
-            ActionInput("plan", (files[PLAN],), digest, "package"),
-            ActionInput("manifest", (files["engine.json"],), digest, "package"),
-            ActionInput("package", others, digest, "package"),
-        ],
+        modules=[f"{room}.product"],
+        inputs=[ActionInput.of("package", engine.package)],
+        parameters={"room": room},
     )
 
 
 @rule
 async def check_package(request: CheckPackage) -> CheckedPackage:
     found = await Get(Engine, EngineRequest, request.engine)
-    if PLAN not in found.built.artifacts.by_path():
-        return CheckedPackage(found, "", ())
     try:
         step = await Get(ActionResult, ActionRequest, plan_package_check(request.address, found))
     except ActionFailed as failed:
@@ -74,7 +65,8 @@ async def check_package(request: CheckPackage) -> CheckedPackage:
             raise
         found = again
         step = await Get(ActionResult, ActionRequest, plan_package_check(request.address, found))
-    text = f"engine.plan, engine.json and {len(found.package.entries)} files agree\n"
+    built = ", ".join(file.path for file in found.built.artifacts.entries)
+    text = f"{built}, engine.json and {len(found.package.entries)} files agree\n"
     return CheckedPackage(found, text, (step,))
 
 

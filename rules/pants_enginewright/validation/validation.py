@@ -51,7 +51,7 @@ class EngineTestKind(Kind):
     def steps(self) -> Steps:
         own = ("check_engine", "measure_accuracy", "judge_accuracy", "compare_builds")
         # The task of an engine is not known before its model is.
-        return Steps.of(*own, environments=("validate",)) + Steps(modules("measure"))
+        return Steps.of(*own, environments=("validate", "onnx")) + Steps(modules("measure"))
 
 
 @union
@@ -104,8 +104,7 @@ class RebuildRequest:
 @dataclass(frozen=True)
 class Rebuild:
     second: ActionResult
-    compared: Tuple[ActionResult, ...]
-    """For each artifact of the engine."""
+    compared: ActionResult
 
 
 @rule(desc="Validate an engine")
@@ -127,7 +126,7 @@ async def validate_engine(request: ValidationRequest) -> Validation:
         text += accuracy.judged.log
     if target[ReproducibleField].value:
         rebuild = await Get(Rebuild, RebuildRequest(engine))
-        steps = (*steps, rebuild.second, *rebuild.compared)
+        steps = (*steps, rebuild.second, rebuild.compared)
         for file in engine.built.artifacts.entries:
             text += f"built twice, same bytes: {file.path}, sha256 {file.sha256}\n"
     return Validation(report, text, steps)
@@ -168,7 +167,7 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
                 ActionInput.of("dataset", text),
             ],
             parameters=plan_measurement(target, engine.built.source, candidate),
-            modules=(task.module("measure"),),
+            modules=(task.module("measure"), *candidate.modules),
         ),
     )
     measurements = await Get(
@@ -202,6 +201,7 @@ def plan_measurement(target: Target, source: ModelSource, candidate: Candidate) 
     return {
         "task": source.task,
         "limits": dict(candidate.limits),
+        "room": candidate.room,
         "positions": None if source.length is None else source.length.tokens,
         "max_length": target[MaxLengthField].value,
         "max_samples": target[MaxSamplesField].value,
@@ -212,6 +212,7 @@ def plan_comparison(address: Address, first: Files, second: Files) -> ActionRequ
     return ActionRequest.create(
         "compare_builds",
         address=address,
+        environment="onnx",
         inputs=[ActionInput.of("first", first), ActionInput.of("second", second)],
     )
 
@@ -221,17 +222,12 @@ async def build_again(request: RebuildRequest) -> Rebuild:
     engine = request.engine
     second = await Get(ActionResult, ActionRequest, engine.built.build.again())
     names = [file.path for file in engine.built.artifacts.entries]
-    firsts, seconds = [
-        await MultiGet(
-            Get(Files, ComposeFiles, ComposeFiles.named(entries, name)) for name in names
-        )
+    files = await MultiGet(
+        Get(Files, ComposeFiles, ComposeFiles.named(entries, *names))
         for entries in (engine.package.entries, second.files.entries)
-    ]
-    compared = await MultiGet(
-        Get(ActionResult, ActionRequest, plan_comparison(engine.address, first, seconds[index]))
-        for index, first in enumerate(firsts)
     )
-    return Rebuild(second, tuple(compared))
+    comparison = plan_comparison(engine.address, *files)
+    return Rebuild(second, await Get(ActionResult, ActionRequest, comparison))
 
 
 def rules() -> Iterable[Any]:

@@ -1,51 +1,33 @@
-"""What the doctor needs from `engine.json`, read without trusting it.
-
-Every field is optional here: the doctor says what it can about a damaged package too. Writing and
-full checking belong to `enginewright.engines.manifest`.
-"""
+"""What the doctor asks of an engine: its `engine.json`, and of a damaged one what can be read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright import canonical_json
 from enginewright.compatibility.version import ComputeCapability, Version, try_version
-from enginewright.errors import InputError, Problem
+from enginewright.engines.component import Component, components_of
+from enginewright.engines.device_needs import DeviceNeeds
+from enginewright.engines.manifest import NAME, Manifest, ReadManifest, decode, read_with_problems
+from enginewright.engines.registry import find_own
+from enginewright.engines.tensor import EngineTensor
+from enginewright.errors import Problem
+from enginewright.hashing import FileDigest
 
-MAX_MANIFEST = 64 << 20
-_Note = Callable[[str, str, object], None]
-"""Takes the field, what was expected, and what is there."""
 _BYTES = {
     "float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2,
     "bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PackagedFile:
-    name: str
-    sha256: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Component:
-    """A plugin or a set of kernels that the plan needs."""
-
-    kind: str
-    """`plugin` or `kernel`."""
-    name: str
-    path: str
-    """File in the package; empty where the component is inside the plan."""
-    embedded: bool
+_MAX_DIMS, _MAX_PROFILES = 16, 64
+_MAX_DIM = 1 << 40
+"""More is no size of a tensor, and products of such numbers take long."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that a profile needs at least: the plan, and every input and output at its maximum."""
+    """Bytes that a profile needs at least: the engine, inputs and outputs at their greatest."""
 
     profile: int
     plan: int
@@ -61,146 +43,84 @@ class Memory:
 @dataclass(frozen=True)
 class EngineFacts:
     product: str
+    """Its name; empty where the manifest cannot be read."""
     version: Version | None
-    cuda: str
-    minimum_driver: Version | None
-    compute_capabilities: tuple[ComputeCapability, ...]
-    device: str
-    """Name of the GPU that the plan is bound to; empty where it is bound to none."""
-    files: tuple[PackagedFile, ...]
+    needs: DeviceNeeds | None
+    """None where the engine runs without a GPU, and where the manifest cannot be read."""
+    files: Mapping[str, FileDigest]
     components: tuple[Component, ...]
     memory: tuple[Memory, ...]
     problems: tuple[Problem, ...]
-    """Fields that could not be read."""
+    """Of the manifest; where there are any, only `files` is filled."""
+
+    @property
+    def runs_without_gpu(self) -> bool:
+        return self.needs is None and not self.problems
+
+    @property
+    def cuda(self) -> str:
+        return self.needs.cuda if self.needs is not None else ""
+
+    @property
+    def minimum_driver(self) -> Version | None:
+        return self.needs.minimum_driver if self.needs is not None else None
+
+    @property
+    def compute_capabilities(self) -> tuple[ComputeCapability, ...]:
+        return self.needs.compute_capabilities if self.needs is not None else ()
+
+    @property
+    def device(self) -> str:
+        """Name of the GPU that the engine is bound to; empty where it is bound to none."""
+        return self.needs.device if self.needs is not None else ""
 
 
 def read_engine(folder: Path) -> EngineFacts:
     """Read `engine.json` of the folder; raise `InputError` when there is none, or no object."""
-    path = folder / "engine.json"
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        fix = "name the folder of a packaged engine, such as dist/engines/NAME"
-        raise InputError(
-            Problem("no engine here", str(path), "a file", error.strerror or "", fix)
-        ) from error
-    if size > MAX_MANIFEST:
-        raise InputError(
-            Problem("too large for an engine.json", str(path), f"{MAX_MANIFEST} bytes", f"{size}")
-        )
-    return engine_facts(canonical_json.read_object(path), str(path))
+    return _facts(read_with_problems(folder / NAME, find_own))
 
 
 def engine_facts(document: Mapping[str, Any], where: str) -> EngineFacts:
     """The facts in the document of an `engine.json`; what cannot be read becomes a problem."""
-    problems: list[Problem] = []
+    return _facts(decode(document, where, find_own))
 
-    def note(field: str, expected: str, actual: object) -> None:
-        problems.append(
-            Problem(f"engine.json: `{field}` cannot be read", where, expected, repr(actual)[:100])
-        )
 
-    product = _mapping(document.get("product"))
-    name = _text(product.get("name", document.get("product")))
-    version = _version(product.get("version", document.get("version")))
-    if not name:
-        note("product.name", "a product's name", document.get("product"))
-    if version is None or len(version.fields) != 4:
-        note("product.version", "four numbers", product.get("version"))
-    driver = _version(document.get("minimum_driver"))
-    if driver is None:
-        note("minimum_driver", "a driver version", document.get("minimum_driver"))
+def _facts(read: ReadManifest) -> EngineFacts:
+    manifest = read.manifest
+    if manifest is None or read.own is None:
+        return EngineFacts("", None, None, read.files, (), (), read.problems)
+    needs = read.own.device_needs()
     return EngineFacts(
-        product=name,
-        version=version,
-        cuda=_text(document.get("cuda")),
-        minimum_driver=driver,
-        compute_capabilities=_capabilities(document, note),
-        device=_text(_mapping(document.get("device")).get("name")),
-        files=_files(document, note),
-        components=(*_components("plugin", document), *_components("kernel", document)),
-        memory=_memory(document),
-        problems=tuple(problems),
+        product=manifest.product.name,
+        version=try_version(manifest.product.version),
+        needs=needs,
+        files=manifest.files,
+        components=components_of(manifest),
+        memory=_memory(manifest, needs),
+        problems=(),
     )
 
 
-def _capabilities(document: Mapping[str, Any], note: _Note) -> tuple[ComputeCapability, ...]:
-    capabilities = []
-    for item in _list(document.get("compute_capabilities")):
-        try:
-            capabilities.append(ComputeCapability.parse(_text(item)))
-        except InputError:
-            note("compute_capabilities", "such as 8.9", item)
-    return tuple(capabilities)
-
-
-def _files(document: Mapping[str, Any], note: _Note) -> tuple[PackagedFile, ...]:
-    files = []
-    for name, digest in _mapping(document.get("files")).items():
-        values = _mapping(digest)
-        sha256, size = _text(values.get("sha256")), values.get("size")
-        if len(sha256) != 64 or type(size) is not int or size < 0:
-            note(f"files.{name[:80]}", "sha256 and size", digest)
-        else:
-            files.append(PackagedFile(name, sha256, size))
-    if not files:
-        note("files", "the files of the package with their digests", document.get("files"))
-    return tuple(files)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str:
-    return value[:300] if isinstance(value, str) else ""
-
-
-def _version(value: object) -> Version | None:
-    return try_version(value) if isinstance(value, str) else None
-
-
-def _components(kind: str, document: Mapping[str, Any]) -> list[Component]:
-    components = []
-    for entry in _list(document.get(f"{kind}s")):
-        values = _mapping(entry)
-        name = _text(values.get("name")) or _text(values.get("path"))
-        components.append(
-            Component(kind, name, _text(values.get("path")), values.get("embedded") is True)
-        )
-    return components
-
-
-def _memory(document: Mapping[str, Any]) -> tuple[Memory, ...]:
-    plan = _mapping(document.get("plan")).get("size")
-    if type(plan) is not int or plan < 0:
+def _memory(manifest: Manifest, needs: DeviceNeeds | None) -> tuple[Memory, ...]:
+    if needs is None:
         return ()
-    tensors = [_mapping(tensor) for tensor in _list(document.get("tensors"))]
-    profiles = _list(document.get("profiles")) or [{}]
+    built = sum(manifest.files[name].size for name in manifest.built)
     memory = []
-    for index, profile in enumerate(profiles[:64]):
-        axes = _mapping(_mapping(profile).get("axes"))
-        sizes = [_bytes(tensor, axes) for tensor in tensors]
+    for index, axes in enumerate((needs.profiles or ({},))[:_MAX_PROFILES]):
+        sizes = [_bytes(tensor, axes) for tensor in manifest.tensors]
         known = [size for size in sizes if size is not None]
-        memory.append(Memory(index, plan, sum(known), len(known) == len(sizes)))
+        memory.append(Memory(index, built, sum(known), len(known) == len(sizes)))
     return tuple(memory)
 
 
-def _bytes(tensor: Mapping[str, Any], axes: Mapping[str, Any]) -> int | None:
-    """Bytes of a tensor with every named axis at the profile's maximum."""
-    size = _BYTES.get(_text(tensor.get("dtype")))
-    shape = tensor.get("shape")
-    if size is None or not isinstance(shape, list) or len(shape) > 16:
+def _bytes(tensor: EngineTensor, axes: Mapping[str, int]) -> int | None:
+    """Bytes of a tensor with every named axis at its greatest."""
+    size = _BYTES.get(tensor.dtype)
+    if size is None or len(tensor.shape) > _MAX_DIMS:
         return None
-    for dim in shape:
-        if isinstance(dim, str):
-            bounds = axes.get(dim)
-            dim = bounds[2] if isinstance(bounds, list) and len(bounds) == 3 else None
-        if type(dim) is not int or not 0 <= dim < 1 << 40:
+    for dim in tensor.shape:
+        known = axes.get(dim) if isinstance(dim, str) else dim
+        if known is None or not 0 <= known < _MAX_DIM:
             return None
-        size *= dim
+        size *= known
     return size

@@ -23,6 +23,8 @@ from enginewright.doctor.kernels import kernel_findings, kernel_folders
 from enginewright.doctor.package import package_findings
 from enginewright.host.model import Host
 
+NEEDS_NO_GPU = "This engine runs without a GPU: its package was examined, the way to a GPU was not."
+
 
 def examine(
     host: Host,
@@ -37,6 +39,8 @@ def examine(
     """
     package = _package(engine, folder)
     storage = run_checks([Check("storage", Link.APPLICATION, lambda: _storage(host))])
+    if engine is not None and engine.runs_without_gpu:
+        return replace(_diagnosis(package + storage), summary=NEEDS_NO_GPU)
     if not signs_of_a_gpu(host):
         return _without_gpu(host, engine, package + storage)
     checked = storage + run_checks(
@@ -84,6 +88,9 @@ def _without_gpu(host: Host, engine: EngineFacts | None, checked: Checked) -> Di
     signs = run_checks([Check("signs of a GPU", Link.HARDWARE, lambda: _silence(host))])
     checked = signs + checked
     summary = NO_GPU_SEEN if signs.skipped else NO_GPU
+    if engine is not None and engine.needs is None:
+        # Its manifest cannot be read: nobody knows what it needs.
+        return replace(_diagnosis(checked), summary=summary)
     findings = list(checked.findings)
     if engine is not None:
         findings.append(_nowhere_to_run())

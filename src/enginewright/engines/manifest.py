@@ -1,196 +1,196 @@
-"""`engine.json`: what an engine package is, for the tools that load, check or serve it."""
+"""`engine.json`: what an engine package is, for the tools that load, check or serve it.
+
+Its head is the same for every product. What only one product says stands in the table `own`, which
+that product decodes (`Product.own`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Protocol
 
 from enginewright import canonical_json
-from enginewright.document import Document
-from enginewright.engines import reproducibility
-from enginewright.engines.optimization_profile import OptimizationProfile
+from enginewright.document import attempt
+from enginewright.engines.build_result import ProductVersion, Tier
+from enginewright.engines.device_needs import DeviceNeeds
+from enginewright.engines.limits import Limits
 from enginewright.engines.tensor import EngineTensor
-from enginewright.errors import Problem, raise_if_any
+from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
+from enginewright.schema import INLINE, NOT_EMPTY, UNIQUE, Name, Size
 
-FORMAT = 1
-PLAN_NAME = "engine.plan"
+NAME = "engine.json"
+FORMAT: Literal[2] = 2
+MAX_BYTES = 64 << 20
+"""More is no `engine.json`."""
 
 
 @dataclass(frozen=True)
 class BuildInput:
     """One input of the build."""
 
-    role: str
+    role: Name
     """Such as `weights`, `config`, `dataset`, `toolchain`."""
     address: str
     """The target that owns it."""
-    path: str
+    path: Name
     """Relative to the repository."""
-    digest: FileDigest
+    digest: FileDigest = field(metadata=INLINE)
 
-    @classmethod
-    def from_document(cls, document: Document) -> BuildInput:
-        return cls(
-            document.text("role"),
-            document.text("address"),
-            document.text("path"),
-            document.digest(),
-        )
 
-    def to_json(self) -> dict[str, object]:
-        place = {"role": self.role, "address": self.address, "path": self.path}
-        return {**place, **asdict(self.digest)}
+@dataclass(frozen=True)
+class Source:
+    """What the engine was built from."""
+
+    kind: Name
+    """Such as `onnx` or `checkpoint`."""
+    address: str
+    """The target that says how it was made."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What ends and begins a text, for those who serve."""
+
+    stop: tuple[Size, ...] = ()
+    """Ids of the tokens that end it; any of them does."""
+    begin: tuple[Size, ...] = ()
+    """Ids of the tokens that it begins with."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    name: str
-    task: str
-    product: str
-    version: str
-    """All four fields of the product's version, as the loaded library reported them."""
-    cuda: str
-    minimum_driver: str
-    plan: FileDigest
+    name: Name
+    task: Name
+    product: ProductVersion
+    source: Source
+    built: Annotated[tuple[str, ...], NOT_EMPTY, UNIQUE]
+    """Those of `files` that the product built."""
     files: Mapping[str, FileDigest]
-    """Every file of the package by its path in the package, the plan too, not this manifest."""
+    """Every file of the package by its path in it, but this one and the README."""
     tensors: tuple[EngineTensor, ...]
-    profiles: tuple[OptimizationProfile, ...]
-    compute_capabilities: tuple[str, ...]
-    weight_streaming: bool
-    options: Mapping[str, Any]
-    libraries: Mapping[str, str]
-    """File name -> sha256 of the shared libraries that built the plan."""
-    plugins: tuple[Mapping[str, Any], ...]
-    kernels: tuple[Mapping[str, Any], ...]
     inputs: tuple[BuildInput, ...]
-    size_estimate: Mapping[str, Any] | None
-    warnings: tuple[str, ...]
-    reproducibility: str
-    """One of `reproducibility.TIERS`."""
+    reproducibility: Tier
+    own: Mapping[str, Any]
+    """What only this product says."""
+    limits: Limits = field(default_factory=Limits)
+    """What may be asked when it is served."""
+    size_estimate: Mapping[str, Any] | None = None
+    plugins: tuple[Mapping[str, Any], ...] = ()
+    kernels: tuple[Mapping[str, Any], ...] = ()
+    generation: Generation | None = None
+    warnings: tuple[str, ...] = ()
+    """Of the build."""
+    format: Literal[2] = FORMAT
 
-    @classmethod
-    def read(cls, path: Path) -> Manifest:
-        """Raise `InputError` with every field that is missing, wrong or contradicts another."""
-        document = Document(canonical_json.read_object(path), str(path))
-        manifest = cls._decode(document)
-        raise_if_any([*document.problems, *manifest.contradictions(str(path))])
-        return manifest
-
-    @classmethod
-    def _decode(cls, document: Document) -> Manifest:
-        if document.number("format") != FORMAT:
-            document.note("format", f"{FORMAT}", document.value.get("format"))
-        product = document.child("product")
-        tier = document.text("reproducibility")
-        if tier not in reproducibility.TIERS:
-            document.note("reproducibility", "one of " + ", ".join(reproducibility.TIERS), tier)
-        files = document.child("files")
-        return cls(
-            name=document.text("name"),
-            task=document.text("task"),
-            product=product.text("name"),
-            version=product.text("version"),
-            cuda=document.text("cuda"),
-            minimum_driver=document.text("minimum_driver"),
-            plan=document.child("plan").digest(),
-            files={name: files.child(name).digest() for name in files.value},
-            tensors=document.children("tensors", EngineTensor.from_document),
-            profiles=document.children("profiles", OptimizationProfile.from_document),
-            compute_capabilities=document.texts("compute_capabilities"),
-            weight_streaming=document.flag("weight_streaming"),
-            options=document.table("options"),
-            libraries=document.table("libraries"),
-            plugins=document.children("plugins", lambda item: item.value),
-            kernels=document.children("kernels", lambda item: item.value),
-            inputs=document.children("inputs", BuildInput.from_document),
-            size_estimate=None
-            if document.value.get("size_estimate") is None
-            else document.table("size_estimate"),
-            warnings=document.texts("warnings"),
-            reproducibility=tier,
+    def __post_init__(self) -> None:
+        listed = "one of " + ", ".join(sorted(self.files))
+        raise_if_any(
+            [
+                Problem("not a file of the package", f"built[{index}]", listed[:400], path[:200])
+                for index, path in enumerate(self.built)
+                if path not in self.files
+            ]
         )
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "task": self.task,
-            "product": {"name": self.product, "version": self.version},
-            "cuda": self.cuda,
-            "minimum_driver": self.minimum_driver,
-            "plan": {"path": PLAN_NAME, **asdict(self.plan)},
-            "files": {name: asdict(digest) for name, digest in self.files.items()},
-            "tensors": [tensor.to_json() for tensor in self.tensors],
-            "profiles": [profile.to_json() for profile in self.profiles],
-            "compute_capabilities": list(self.compute_capabilities),
-            "weight_streaming": self.weight_streaming,
-            "options": dict(self.options),
-            "libraries": dict(self.libraries),
-            "plugins": [dict(plugin) for plugin in self.plugins],
-            "kernels": [dict(kernel) for kernel in self.kernels],
-            "inputs": [build_input.to_json() for build_input in self.inputs],
-            "size_estimate": self.size_estimate,
-            "warnings": list(self.warnings),
-            "reproducibility": self.reproducibility,
-        }
 
-    def contradictions(self, where: str) -> list[Problem]:
-        """Fields that cannot all be true."""
-        return [*self._plan_problems(where), *self._profile_problems(where)]
+class OwnTable(Protocol):
+    """The dataclass of a product's own table."""
 
-    def _plan_problems(self, where: str) -> Iterator[Problem]:
-        listed = self.files.get(PLAN_NAME)
-        if listed != self.plan:
-            place = f"{where}, files.{PLAN_NAME}"
-            yield Problem("the plan is listed otherwise", place, str(self.plan), str(listed))
-        for kind, entries in (("plugins", self.plugins), ("kernels", self.kernels)):
-            for index, entry in enumerate(entries):
-                path = entry.get("path")
-                if path is not None and path not in self.files:
-                    yield Problem(
-                        f"{kind}[{index}] needs a file that is not in the package",
-                        f"{where}, {kind}[{index}].path",
-                        "one of " + ", ".join(sorted(self.files)),
-                        str(path),
-                    )
+    def problems(self, manifest: Manifest) -> Sequence[Problem]:
+        """What cannot be true together; places are relative to the document."""
 
-    def _profile_problems(self, where: str) -> Iterator[Problem]:
-        inputs = {tensor.name: tensor for tensor in self.tensors if tensor.mode == "input"}
-        dynamic = {name for name, tensor in inputs.items() if tensor.is_dynamic}
-        if dynamic and not self.profiles:
-            yield Problem(
-                "no profile for dynamic inputs", f"{where}, profiles", ", ".join(sorted(dynamic))
-            )
-        for number, profile in enumerate(self.profiles):
-            place = f"{where}, profiles[{number}]"
-            if {*profile.shapes} != dynamic:
-                yield Problem(
-                    "profile does not cover the dynamic inputs",
-                    place,
-                    ", ".join(sorted(dynamic)),
-                    ", ".join(sorted(profile.shapes)),
-                )
-            for name in sorted(dynamic & {*profile.shapes}):
-                yield from _shape_problems(inputs[name], profile, place)
+    def device_needs(self) -> DeviceNeeds | None:
+        """None where the engine runs without a GPU."""
 
 
-def _shape_problems(
-    tensor: EngineTensor, profile: OptimizationProfile, where: str
-) -> Iterator[Problem]:
-    for index, dims in enumerate(zip(*profile.shapes[tensor.name], strict=False)):
-        dim = tensor.shape[index] if index < len(tensor.shape) else "none"
-        allowed = profile.axes.get(dim) if isinstance(dim, str) else (dim,) * 3
-        if allowed != dims:
-            yield Problem(
-                f"profile contradicts dim {index} of input `{tensor.name}`",
-                where,
-                f"{dim}: {allowed}",
-                str(dims),
-            )
-    if any(len(row) != len(tensor.shape) for row in profile.shapes[tensor.name]):
-        expected = f"{len(tensor.shape)} dims"
-        yield Problem(f"profile has another rank than input `{tensor.name}`", where, expected)
+FindOwn = Callable[[str], type[OwnTable]]
+"""From a product's name; raises `InputError` for one that is not known."""
+
+
+@dataclass(frozen=True)
+class ReadManifest:
+    """What could be read, for those who have something to say of a damaged package too."""
+
+    manifest: Manifest | None
+    """None where there are problems."""
+    own: OwnTable | None
+    files: Mapping[str, FileDigest]
+    """Those whose digest can be read, whatever else is wrong."""
+    problems: tuple[Problem, ...]
+
+
+def read_manifest(path: Path, find_own: FindOwn | None = None) -> Manifest:
+    """Raises `InputError` with every field that is missing, wrong or contradicts another.
+
+    Without `find_own` the product's own table is taken as it is.
+    """
+    read = read_with_problems(path, find_own)
+    raise_if_any(read.problems)
+    assert read.manifest is not None  # for the type checker: otherwise there are problems
+    return read.manifest
+
+
+def read_with_problems(path: Path, find_own: FindOwn | None = None) -> ReadManifest:
+    """As `read_manifest`; raises `InputError` only where there is no document at all."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        fix = "name the folder of a packaged engine, such as dist/engines/NAME"
+        problem = Problem("no engine here", str(path), "a file", error.strerror or "", fix)
+        raise InputError(problem) from error
+    if size > MAX_BYTES:
+        expected = f"at most {MAX_BYTES} bytes"
+        raise InputError(Problem("too large for an engine.json", str(path), expected, f"{size}"))
+    return decode(canonical_json.read_object(path), str(path), find_own)
+
+
+def decode(
+    document: Mapping[str, Any], where: str, find_own: FindOwn | None = None
+) -> ReadManifest:
+    """The manifest that a document says."""
+    files = _files(document)
+    if document.get("format") != FORMAT:
+        return ReadManifest(None, None, files, (_other_format(document, where),))
+    manifest, found = attempt(Manifest, document, where)
+    problems = [*found]
+    own = None
+    product = document.get("product")
+    name = product.get("name") if isinstance(product, Mapping) else None
+    if find_own is not None and isinstance(name, str) and isinstance(document.get("own"), Mapping):
+        try:
+            own, found = attempt(find_own(name), document["own"], f"{where}, own")
+            problems += found
+        except InputError as error:
+            problems += [_placed(item, f"{where}, product.name") for item in error.problems]
+    if own is not None and manifest is not None:
+        problems += [_placed(item, f"{where}, {item.where}") for item in own.problems(manifest)]
+    if problems:
+        manifest = own = None
+    return ReadManifest(manifest, own, files, tuple(problems))
+
+
+def _placed(problem: Problem, where: str) -> Problem:
+    return Problem(problem.what, where, problem.expected, problem.actual, problem.fix)
+
+
+def _other_format(document: Mapping[str, Any], where: str) -> Problem:
+    actual = document.get("format")
+    is_older = type(actual) is int and actual < FORMAT
+    fix = "package the engine again with this version of enginewright"
+    if type(actual) is int and actual > FORMAT:
+        fix = "read it with the version of enginewright that packaged the engine"
+    what = "engine.json has another format than this version reads"
+    if is_older:
+        what = "engine.json has the format of an earlier version"
+    return Problem(what, f"{where}, format", str(FORMAT), repr(actual)[:80], fix)
+
+
+def _files(document: Mapping[str, Any]) -> dict[str, FileDigest]:
+    listed = document.get("files")
+    if not isinstance(listed, Mapping):
+        return {}
+    found = {str(name): attempt(FileDigest, item, "")[0] for name, item in listed.items()}
+    return {name: digest for name, digest in found.items() if digest is not None}

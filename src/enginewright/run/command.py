@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from enginewright.engines.backend import Backend
-from enginewright.engines.package import EnginePackage, read_package
+from enginewright.engines.opening import open_backend
+from enginewright.engines.package import read_package
+from enginewright.engines.registry import find_own
 from enginewright.errors import InputError, Problem
-from enginewright.products.tensorrt_rtx.cuda_device import check_device, find_device
 from enginewright.run.argument import Argument
 from enginewright.run.figures import Report
 from enginewright.run.opened import OpenedEngine
@@ -55,7 +55,7 @@ def rooms() -> dict[str, tuple[Task, ...]]:
 
 def run_command(command: Command, stream: TextIO | None) -> Report:
     """Do what the engine's task does; results go to `stream` as they come, unless it is None."""
-    package = read_package(command.folder)
+    package = read_package(command.folder, find_own)
     task = find_task(package.task, f"{command.folder / 'engine.json'}, `task`")
     runner = runner_of(task)
     _check_form(task, runner, command)
@@ -84,24 +84,3 @@ def _check_form(task: Task, runner: Runner, command: Command) -> None:
                 problems.append(Problem(what, where, expected, actual, fix))
     if problems:
         raise InputError(problems)
-
-
-def open_backend(package: EnginePackage, threads: int = 0) -> Backend:
-    """Raises `InputError` before the engine is loaded when this host cannot run it."""
-    if package.product == "onnxruntime":
-        from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
-
-        return OnnxRuntimeBackend(package, threads=threads)
-    try:
-        check_device(find_device(), package.compute_capabilities, package.engine)
-        from enginewright.products.tensorrt_rtx.backend import TensorRtRtxBackend
-    except ModuleNotFoundError as error:
-        raise InputError(
-            Problem(
-                "a Python package that runs TensorRT for RTX plans is missing",
-                str(package.engine),
-                "tensorrt-rtx-cu13-bindings, tensorrt-rtx-cu13-libs, cuda-bindings, ml-dtypes",
-                f"no module `{error.name}`",
-            )
-        ) from error
-    return TensorRtRtxBackend(package)

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from enginewright.engines.limits import Limits
 from enginewright.engines.package import EnginePackage
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Greatest sizes; None where the engine sets no limit."""
-
-    batch: int | None = None
-    sequence: int | None = None
-    """Tokens of one call."""
-    total_sequence: int | None = None
-    """Tokens of a row, those of earlier calls included."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +35,4 @@ class Interface:
 
 
 def interface_of(package: EnginePackage) -> Interface:
-    return Interface(
-        str(package.folder),
-        tuple(EngineTensor(t.name, t.mode, t.dtype, t.shape) for t in package.tensors),
-        Limits(package.max_batch, package.max_sequence, package.max_total_sequence),
-    )
+    return Interface(str(package.folder), package.tensors, package.limits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from enginewright.engines.registry import find_product
 from enginewright.errors import Problem, raise_if_any
 from enginewright.toolchains.lock_file import read_lock_file, selected
 from enginewright.toolchains.markers import linux_x86_64
@@ -28,12 +29,13 @@ def lock_toolchain(
     """
     environment = linux_x86_64(python)
     locked = selected(read_lock_file(lock), environment)
+    prefixes = find_product(request.product).library_prefixes
     found: dict[str, str] = {}
     problems: list[Problem] = []
     for path in libraries:
         if path.suffix == ".whl":
             problems += unlocked_wheel(path, locked)
             problems += uncovered_requirements(wheel_metadata(path), locked, environment)
-        found.update(libraries_in(path))
+        found.update(libraries_in(path, prefixes))
     raise_if_any(problems)
     return resolve(request, LockFacts(locked, found))

@@ -15,6 +15,7 @@ from enginewright.compatibility.product import (
 from enginewright.compatibility.tables import Row, table
 from enginewright.compatibility.toolkit import toolkit_problems
 from enginewright.compatibility.version import Version
+from enginewright.engines.registry import find_product
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.toolchains.lock_file import LockedPackage
 from enginewright.toolchains.request import LockRequest
@@ -39,16 +40,6 @@ class ResolvedToolchain:
 
     def text(self) -> str:
         return self.toolchain.text(self.sources)
-
-
-_PACKAGES: Mapping[str, tuple[str, ...]] = {
-    product: tuple(
-        f"{product}{suffix}"
-        for suffix in ("-cu{major}-libs", "-cu{major}-bindings", "-cu{major}", "")
-    )
-    for product in ("tensorrt-rtx", "tensorrt")
-}
-"""Packages that have the product's version, the most telling first."""
 
 
 def resolve(request: LockRequest, facts: LockFacts) -> ResolvedToolchain:
@@ -77,7 +68,9 @@ def resolve(request: LockRequest, facts: LockFacts) -> ResolvedToolchain:
     requirement = minimum_driver(request.cuda)
     reader = parser_row(request.product, version)
     if reader is None:
-        known = ", ".join(f"`{key}`" for key in table("onnx_reader") if "tensorrt" in key)
+        known = ", ".join(
+            f"`{key}`" for key in table("onnx_reader") if key.startswith(f"{request.product} ")
+        )
         problems.append(
             Problem(
                 "no row for the product's ONNX parser",
@@ -126,7 +119,7 @@ def _version(request: LockRequest, facts: LockFacts) -> str:
     """The version of the lock file; a version of the request must be the same."""
     locked = facts.locked
     major = Version.parse(request.cuda).major
-    names = [name.format(major=major) for name in _PACKAGES[request.product]]
+    names = [name.format(major=major) for name in find_product(request.product).wheels]
     versions = [locked[name].version for name in names if name in locked]
     if not versions:
         raise InputError(

@@ -15,7 +15,6 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
-from enginewright.products.tensorrt.products import TENSORRT_RTX
 from enginewright.toolchains.lock_file import LockedPackage
 from enginewright.toolchains.markers import holds
 
@@ -89,16 +88,18 @@ def wheel_metadata(path: Path) -> str:
         raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
 
 
-def libraries_in(path: Path) -> dict[str, str]:
-    """File name -> sha256 of the toolchain's shared libraries in a wheel, a folder, or a file.
+def libraries_in(path: Path, prefixes: tuple[str, ...]) -> dict[str, str]:
+    """File name -> sha256 of the shared libraries in a wheel, a folder, or a file.
 
-    Raises `InputError` for a path that is none of these, and for a damaged or hostile wheel.
+    Of those whose names begin with one of `prefixes`; a file that is named itself is taken. Raises
+    `InputError` for a path that is none of these, and for a damaged or hostile wheel.
     """
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        return {file.name: FileDigest.of(file).sha256 for file in files if _is_library(file.name)}
+        libraries = [file for file in files if _is_library(file.name, prefixes)]
+        return {file.name: FileDigest.of(file).sha256 for file in libraries}
     if path.suffix == ".whl":
-        return _libraries_in_wheel(path)
+        return _libraries_in_wheel(path, prefixes)
     if path.is_file() and _SHARED_LIBRARY.fullmatch(path.name):
         return {path.name: FileDigest.of(path).sha256}
     raise InputError(
@@ -106,15 +107,16 @@ def libraries_in(path: Path) -> dict[str, str]:
     )
 
 
-def _is_library(name: str) -> bool:
-    return bool(_SHARED_LIBRARY.fullmatch(name)) and name.startswith(TENSORRT_RTX.library_prefixes)
+def _is_library(path: str, prefixes: tuple[str, ...]) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return bool(_SHARED_LIBRARY.fullmatch(name)) and name.startswith(prefixes)
 
 
-def _libraries_in_wheel(path: Path) -> dict[str, str]:
+def _libraries_in_wheel(path: Path, prefixes: tuple[str, ...]) -> dict[str, str]:
     libraries = {}
     try:
         with zipfile.ZipFile(path) as wheel:
-            entries = [e for e in wheel.infolist() if _is_library(e.filename.rsplit("/", 1)[-1])]
+            entries = [e for e in wheel.infolist() if _is_library(e.filename, prefixes)]
             if len(entries) > MAX_LIBRARIES:
                 raise InputError(Problem("too many libraries", str(path), str(MAX_LIBRARIES)))
             for entry in entries:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from enginewright.engines.backend import Backend
+from enginewright.engines.manifest import NAME
 from enginewright.engines.package import read_package
+from enginewright.engines.room import load, product_of
+from enginewright.errors import InputError, Problem
 from enginewright.onnx_model.files import find_model
-from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
 from enginewright.step import ActionRequest
 from enginewright.tasks.interface import Interface, interface_of
 from enginewright.validation.graph_backend import PROVIDER, GraphBackend
@@ -31,7 +34,7 @@ class OpenedCandidate:
 def open_candidate(request: ActionRequest, wanted: MeasurementRequest) -> OpenedCandidate:
     """Raises `InputError` for a package that is damaged and for what its runtime refuses."""
     if "package" in request.inputs:
-        return _open_engine(request, wanted.threads)
+        return _open_engine(request, wanted)
     path = find_model([file.path for file in request.files("model")])
     backend = GraphBackend(path, wanted.threads)
     interface = Interface(str(path), backend.tensors, wanted.limits)
@@ -41,11 +44,15 @@ def open_candidate(request: ActionRequest, wanted: MeasurementRequest) -> Opened
     )
 
 
-def _open_engine(request: ActionRequest, threads: int) -> OpenedCandidate:
+def _open_engine(request: ActionRequest, wanted: MeasurementRequest) -> OpenedCandidate:
+    if wanted.room is None:
+        expected = "the room of the package's product"
+        raise InputError(Problem("no product", "parameters, room", expected, "null"))
+    product = product_of(wanted.room)
     files = request.paths("package")
-    package = read_package(files["engine.json"].parent)
+    package = read_package(files[NAME].parent, lambda _: product.own)
     package.verify()
-    backend = OnnxRuntimeBackend(package, threads=threads)
+    backend: Backend = load(f"{wanted.room}.backend:open_backend")(package, wanted.threads)
     return OpenedCandidate(
         Candidate(interface_of(package), backend, files),
         {

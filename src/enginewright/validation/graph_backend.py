@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
@@ -44,13 +44,9 @@ class GraphBackend:
             raise InputError(Problem(what, str(path), PROVIDER, ", ".join(active)))
         self.arithmetic = _EMULATED if is_emulated else _AS_IT_IS
         """How the numbers came about, for the report."""
-        self.tensors = tuple(
-            _describe(value, mode, path)
-            for mode, values in (
-                ("input", self._session.get_inputs()),
-                ("output", self._session.get_outputs()),
-            )
-            for value in values
+        self.tensors = (
+            *(_describe(value, "input", path) for value in self._session.get_inputs()),
+            *(_describe(value, "output", path) for value in self._session.get_outputs()),
         )
         """In bfloat16 where it is emulated: as the session takes them, float32."""
 
@@ -93,7 +89,7 @@ def _open(path: Path, threads: int) -> tuple[Any, bool]:
         return onnxruntime.InferenceSession(str(source), options, providers=[PROVIDER]), True
 
 
-def _describe(value: Any, mode: str, path: Path) -> EngineTensor:
+def _describe(value: Any, mode: Literal["input", "output"], path: Path) -> EngineTensor:
     dtype = _DTYPES.get(value.type)
     if dtype is None:
         what = f"{mode} `{value.name}` has a dtype that cannot be fed"

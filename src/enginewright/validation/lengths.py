@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from enginewright.engines.limits import Limits
 from enginewright.errors import InputError, Problem
-from enginewright.tasks.interface import Limits
 from enginewright.validation.measurement_request import MeasurementRequest
 
 SHORT = (17, 64)

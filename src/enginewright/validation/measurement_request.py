@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from enginewright.engines.limits import Limits
 from enginewright.schema import Count
-from enginewright.tasks.interface import Limits
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,8 @@ class MeasurementRequest:
     """A name of `tasks.registry`."""
     limits: Limits = field(default_factory=Limits)
     """Of an engine that is measured by its graph, which has no limits of its own."""
+    room: str | None = None
+    """The room of the product, where its engine itself is measured."""
     positions: Count | None = None
     """Tokens that the model was made for; None where its config does not say."""
     max_length: Count = 4096

@@ -1,4 +1,4 @@
-"""The steps that describe, check and compare engines, run as steps; they need no TensorRT."""
+"""The steps that check and compare engines, run as steps; they need no product."""
 
 from __future__ import annotations
 
@@ -8,36 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_document import onnx_document, plan_document
 from step_process import write_request
 
 from enginewright.actions import check_engine, compare_builds
-from enginewright.engines.manifest import Manifest
-from enginewright.products.tensorrt_rtx import describe
 from enginewright.step import Step, run_step
 
-PLAN = b"the bytes of a plan"
-BUILD: dict[str, Any] = {
-    "plan": {
-        "path": "engine.plan",
-        "sha256": hashlib.sha256(PLAN).hexdigest(),
-        "size": len(PLAN),
-    },
-    "product": {"name": "tensorrt-rtx", "version": "1.7.1.116"},
-    "tensors": [{"name": "x", "mode": "input", "dtype": "int64", "shape": ["n"]}],
-    "profiles": [
-        {
-            "axes": {"n": [1, 2, 3]},
-            "shapes": {"x": {"min": [1], "opt": [2], "max": [3]}},
-            "values": {},
-        }
-    ],
-    "compute_capabilities": ["8.6"],
-    "weight_streaming": False,
-    "options": {},
-    "libraries": {},
-    "warnings": [],
-    "reproducibility": "bit-identical",
-}
+RTX, ORT = "enginewright.products.tensorrt_rtx", "enginewright.products.onnxruntime"
+FILES = {"engine.plan": b"the bytes of a plan", "kernels/norm.cubin": b"code", "vocab.txt": b"a"}
+MODEL = {"model.onnx": b"a graph", "model.onnx.data": b"weights"}
 
 
 def digest(content: bytes) -> dict[str, Any]:
@@ -48,68 +27,101 @@ def step(folder: Path, action: Step, inputs: dict[str, list[str]], parameters: o
     return run_step(action, write_request(folder, "x", inputs, parameters), folder / "outputs")
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    (tmp_path / "build.json").write_text(json.dumps(BUILD))
-    (tmp_path / "engine.plan").write_bytes(PLAN)
-    (tmp_path / "tokenizer.json").write_bytes(b"{}")
-    parameters = {
-        "name": "tiny",
-        "task": "text-generation",
-        "files": {"engine.plan": digest(PLAN), "tokenizer.json": digest(b"{}")},
-        "inputs": [],
-        "toolchain": {
-            "product": "tensorrt-rtx",
-            "version": "1.7.1.116",
-            "cuda": "13.0",
-            "minimum_driver": "580.65.06",
-        },
-        "plugins": [],
-        "kernels": [],
-        "size_estimate": None,
+def write_package(folder: Path, files: dict[str, bytes], document: dict[str, Any]) -> Path:
+    for name, content in files.items():
+        path = folder / "package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (folder / "package" / "engine.json").write_text(json.dumps(document))
+    (folder / "package" / "README.md").write_text("# It\n")
+    return folder
+
+
+def of_plan(folder: Path, **head: Any) -> Path:
+    files = {name: digest(content) for name, content in FILES.items()}
+    kernels = [{"name": "norm", "path": "kernels/norm.cubin"}]
+    return write_package(folder, FILES, plan_document(files=files, kernels=kernels, **head))
+
+
+def of_onnx(folder: Path) -> Path:
+    files = {name: digest(content) for name, content in MODEL.items()}
+    return write_package(folder, MODEL, onnx_document(files=files, built=sorted(MODEL)))
+
+
+def check(folder: Path, room: str) -> int:
+    paths = sorted(path for path in (folder / "package").rglob("*") if path.is_file())
+    inputs = {"package": [str(path.relative_to(folder)) for path in paths]}
+    return step(folder, check_engine.run, inputs, {"room": room})
+
+
+def test_a_whole_package_of_a_plan_passes(tmp_path: Path) -> None:
+    assert check(of_plan(tmp_path), RTX) == 0
+    assert json.loads((tmp_path / "outputs" / "result.json").read_text()) == {
+        "name": "qwen3_fp16",
+        "built": {"engine.plan": digest(FILES["engine.plan"])},
+        "files": ["engine.plan", "kernels/norm.cubin", "vocab.txt"],
     }
-    assert step(tmp_path, describe.run, {"build": ["build.json"]}, parameters) == 0
-    return tmp_path
 
 
-CHECKED = {
-    "plan": ["engine.plan"],
-    "manifest": ["outputs/engine.json"],
-    "package": ["tokenizer.json"],
-}
+def test_a_whole_package_of_another_product_passes(tmp_path: Path) -> None:
+    assert check(of_onnx(tmp_path), ORT) == 0
+    result = json.loads((tmp_path / "outputs" / "result.json").read_text())
+    assert sorted(result["built"]) == ["model.onnx", "model.onnx.data"]
 
 
-def test_manifest_reads_back_and_holds_no_path(package: Path) -> None:
-    manifest = Manifest.read(package / "outputs" / "engine.json")
-    assert manifest.plan.sha256 == hashlib.sha256(PLAN).hexdigest()
-    assert str(package) not in (package / "outputs" / "engine.json").read_text()
-    assert (package / "outputs" / "README.md").read_text().startswith("# tiny\n")
-
-
-def test_a_whole_package_passes(package: Path) -> None:
-    assert step(package, check_engine.run, CHECKED, {}) == 0
-    result = json.loads((package / "outputs" / "result.json").read_text())
-    assert result["files"] == ["engine.plan", "tokenizer.json"]
-
-
+@pytest.mark.parametrize(("make", "room"), [(of_plan, RTX), (of_onnx, ORT)])
 def test_changed_and_missing_files_fail_together(
-    package: Path, capsys: pytest.CaptureFixture[str]
+    make: Any, room: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (package / "engine.plan").write_bytes(PLAN + b"!")
-    assert step(package, check_engine.run, {**CHECKED, "package": []}, {}) == 1
+    make(tmp_path)
+    first, *_, last = sorted(FILES if room == RTX else MODEL)
+    (tmp_path / "package" / first).write_bytes(b"other")
+    (tmp_path / "package" / last).unlink()
+    assert check(tmp_path, room) == 1
     errors = capsys.readouterr().err
-    assert "a file of the package is not the one in the manifest\n  where:    engine.plan" in errors
-    assert "a file of the package is missing\n  where:    tokenizer.json" in errors
+    changed, missing = "is not the one in the manifest", "is missing"
+    assert f"a file of the package {changed}\n  where:    {first}" in errors
+    assert f"a file of the package {missing}\n  where:    {last}" in errors
+
+
+def test_the_table_of_the_product_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = plan_document({"profiles": []}, files={"engine.plan": digest(b"plan")})
+    assert check(write_package(tmp_path, {"engine.plan": b"plan"}, document), RTX) == 1
+    assert "no profile for dynamic inputs" in capsys.readouterr().err
+
+
+def test_a_package_of_another_product_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    product = {"name": "tensorrt", "version": "10.13.3.9"}
+    assert check(of_plan(tmp_path, product=product), RTX) == 1
+    assert "the package is of another product" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_plan(tmp_path)
+    (tmp_path / "package" / "engine.json").unlink()
+    assert check(tmp_path, RTX) == 1
+    assert "not an engine package" in capsys.readouterr().err
 
 
 def test_equal_builds_pass_and_different_ones_fail(
-    package: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inputs = {"first": ["engine.plan"], "second": ["again.plan"]}
-    (package / "again.plan").write_bytes(PLAN)
-    assert step(package, compare_builds.run, inputs, {}) == 0
-    (package / "again.plan").write_bytes(PLAN[:-1] + b"N")
-    assert step(package, compare_builds.run, inputs, {}) == 1
+    for build in ("first", "second"):
+        (tmp_path / build).mkdir()
+        for name, content in MODEL.items():
+            (tmp_path / build / name).write_bytes(content)
+    inputs = {build: [f"{build}/{name}" for name in MODEL] for build in ("first", "second")}
+    assert step(tmp_path, compare_builds.run, inputs, {}) == 0
+    assert json.loads((tmp_path / "outputs" / "result.json").read_text()) == {
+        "compared": {name: digest(content) for name, content in MODEL.items()}
+    }
+    (tmp_path / "second" / "model.onnx.data").write_bytes(b"weightS")
+    assert step(tmp_path, compare_builds.run, inputs, {}) == 1
     errors = capsys.readouterr().err
-    assert f"first difference at byte {len(PLAN) - 1}" in errors
-    assert hashlib.sha256(PLAN).hexdigest() in errors
+    assert "model.onnx.data, first difference at byte 6" in errors
+    assert hashlib.sha256(b"weights").hexdigest() in errors
+    assert "model.onnx, first" not in errors

@@ -31,7 +31,7 @@ from enginewright.actions import (
 from enginewright.hashing import FileDigest
 from enginewright.products.onnxruntime import build as build_onnxruntime_engine
 from enginewright.products.tensorrt import libraries
-from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 from enginewright.step import ActionRequest, InputFile, Step
 
 OLDER = {

@@ -1,6 +1,7 @@
 """One engine on one host."""
 
 from captured_host import capture, codes, gpu, host, probed
+from engine_document import onnx_document, plan_document
 
 from enginewright.doctor.engine_facts import engine_facts
 from enginewright.doctor.finding import Severity
@@ -8,18 +9,18 @@ from enginewright.doctor.report import text
 from enginewright.doctor.walk import examine
 
 
-def engine(product="tensorrt-rtx", version="1.7.1.116", targets=("8.6", "8.9"), **fields):
-    return engine_facts(
-        {
-            "product": {"name": product, "version": version},
-            "cuda": "13.0",
-            "minimum_driver": "580.65.06",
-            "compute_capabilities": list(targets),
-            "files": {"engine.plan": {"sha256": "0" * 64, "size": 1}},
-            **fields,
-        },
-        "engine.json",
+def engine(product="tensorrt-rtx", version="1.7.1.116", targets=("8.6", "8.9"), size=1, **own):
+    """A plan of `size` bytes whose tensors take none."""
+    tensors = own.pop("tensors", [])
+    document = plan_document(
+        {"compute_capabilities": list(targets), "profiles": [], **own},
+        product={"name": product, "version": version},
+        files={"engine.plan": {"sha256": "0" * 64, "size": size}},
+        tensors=tensors,
     )
+    facts = engine_facts(document, "engine.json")
+    assert facts.problems == ()
+    return facts
 
 
 def test_an_h200_is_refused_for_tensorrt_for_rtx_before_anything_loads():
@@ -79,9 +80,17 @@ def test_a_driver_older_than_the_engines_minimum():
 
 def test_memory_of_a_profile_above_the_cards():
     facts = engine(
-        plan={"size": 20 << 30},
-        tensors=[{"name": "x", "dtype": "float32", "shape": ["batch", 1 << 20]}],
-        profiles=[{"axes": {"batch": [1, 1, 8]}}, {"axes": {"batch": [1, 512, 1024]}}],
+        size=20 << 30,
+        tensors=[
+            {"name": "x", "mode": "input", "dtype": "float32", "shape": ["batch", 1 << 20]},
+        ],
+        profiles=[
+            {
+                "axes": {"batch": list(sizes)},
+                "shapes": {"x": [[size, 1 << 20] for size in sizes]},
+            }
+            for sizes in ((1, 1, 8), (1, 512, 1024))
+        ],
     )
     found = [item for item in examine(ada(), facts).findings if item.code == "engine.memory"]
     assert len(found) == 1
@@ -107,7 +116,7 @@ def test_an_engine_on_a_host_without_a_gpu_is_an_error():
 
 def rtx(**fields):
     """An engine for TensorRT for RTX that needs 8 GiB on a card of 8.9."""
-    return engine(targets=("8.9", "12.1"), plan={"size": 8 << 30}, profiles=[{}], **fields)
+    return engine(targets=("8.9", "12.1"), size=8 << 30, **fields)
 
 
 def test_unknown_memory_is_a_skipped_check_and_no_yes():
@@ -170,3 +179,30 @@ def test_on_gb10_the_systems_memory_decides():
     spark.files["/proc/meminfo"] = b"MemTotal: 131072000 kB\nMemAvailable: 4194304 kB\n"
     (finding,) = [one for one in examine(probed(spark), rtx()).findings if "memory" in one.code]
     assert "GPU 0, NVIDIA GB10 has 4096 MiB free of 128000 MiB" in finding.seen
+
+
+BARE = {"module": None, "library": None, "nodes": (), "gpus": (), "error": {"error": "not found"}}
+
+
+def test_an_engine_that_needs_no_gpu_runs_on_a_host_without_one():
+    facts = engine_facts(onnx_document(), "engine.json")
+    diagnosis = examine(host(**BARE), facts)
+    assert codes(diagnosis) == []
+    assert diagnosis.exit_code == 0
+    assert diagnosis.broken is None
+    assert text(diagnosis).startswith("This engine runs without a GPU")
+    assert "cannot run here" not in text(diagnosis)
+
+
+def test_an_engine_that_needs_no_gpu_does_not_ask_for_its_driver():
+    facts = engine_facts(onnx_document(), "engine.json")
+    old = host(module="550.54.14", library="580.65.06")
+    assert "driver.library-mismatch" in codes(examine(old))
+    diagnosis = examine(old, facts)
+    assert (codes(diagnosis), diagnosis.exit_code) == ([], 0)
+
+
+def test_of_an_engine_that_cannot_be_read_nobody_says_what_it_needs():
+    facts = engine_facts(onnx_document(format=1), "engine.json")
+    diagnosis = examine(host(**BARE), facts)
+    assert "hardware.no-gpu" not in codes(diagnosis)

@@ -6,9 +6,10 @@ import struct
 from pathlib import Path
 
 import pytest
+from engine_document import plan_document
 
 from enginewright.doctor.engine_facts import read_engine
-from enginewright.doctor.package import inside, package_findings
+from enginewright.doctor.package import package_findings
 from enginewright.errors import InputError
 
 
@@ -45,18 +46,15 @@ def package(folder: Path, files: dict[str, bytes], **fields: object) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    manifest = {
-        "product": {"name": "tensorrt", "version": "10.13.3.9"},
-        "cuda": "13.0",
-        "minimum_driver": "580.65.06",
-        "compute_capabilities": ["8.9"],
-        "plan": {"size": 4},
-        "files": {
+    manifest = plan_document(
+        {"compute_capabilities": ["8.9"]},
+        product={"name": "tensorrt", "version": "10.13.3.9"},
+        files={
             name: {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
             for name, data in files.items()
         },
         **fields,
-    }
+    )
     (folder / "engine.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 
@@ -148,12 +146,23 @@ def test_names_outside_the_package_are_not_opened(tmp_path, name):
     assert codes(folder) == ["engine.unsafe-path"]
 
 
-def test_a_link_out_of_the_package_is_not_followed(tmp_path):
-    (tmp_path / "secret").write_bytes(b"s")
+def test_a_manifest_of_an_earlier_format_says_what_to_do(tmp_path):
     folder = package(tmp_path / "e", {})
-    (folder / "link").symlink_to("../secret")
-    assert inside(folder, "link") is None
-    assert inside(folder, "engine.plan") == folder / "engine.plan"
+    manifest = json.loads((folder / "engine.json").read_text(encoding="utf-8"))
+    (folder / "engine.json").write_text(json.dumps({**manifest, "format": 1}), encoding="utf-8")
+    (folder / "engine.plan").write_bytes(b"other")
+    first, second = findings(folder)
+    assert (first.code, second.code) == ("engine.manifest", "engine.file-changed")
+    assert "package the engine again with this version" in first.seen
+
+
+def test_a_field_that_is_missing_is_a_finding_and_files_are_checked(tmp_path):
+    folder = package(tmp_path / "e", {"tokenizer.json": b"{}"})
+    manifest = json.loads((folder / "engine.json").read_text(encoding="utf-8"))
+    del manifest["task"]
+    (folder / "engine.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / "tokenizer.json").unlink()
+    assert codes(folder) == ["engine.manifest", "engine.file-missing"]
 
 
 def test_no_engine_says_what_to_name(tmp_path):

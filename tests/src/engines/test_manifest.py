@@ -1,72 +1,46 @@
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_document import ONNX_DOCUMENT, PLAN_DOCUMENT, onnx_document, plan_document
 
 from enginewright import canonical_json
-from enginewright.engines.manifest import BuildInput, Manifest
+from enginewright.document import encode
+from enginewright.engines.limits import Limits
+from enginewright.engines.manifest import (
+    BuildInput,
+    Manifest,
+    Source,
+    read_manifest,
+    read_with_problems,
+)
+from enginewright.engines.registry import find_own
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
 
-PLAN = {"sha256": "a" * 64, "size": 10}
-DOCUMENT: dict[str, Any] = {
-    "format": 1,
-    "name": "qwen3_fp16",
-    "task": "text-generation",
-    "product": {"name": "tensorrt-rtx", "version": "1.7.1.116"},
-    "cuda": "13.0",
-    "minimum_driver": "580.65.06",
-    "plan": {"path": "engine.plan", **PLAN},
-    "files": {"engine.plan": PLAN, "tokenizer.json": {"sha256": "b" * 64, "size": 2}},
-    "tensors": [
-        {"name": "x", "mode": "input", "dtype": "float16", "shape": ["batch", 4]},
-        {"name": "y", "mode": "output", "dtype": "float16", "shape": ["batch", 2]},
-    ],
-    "profiles": [
-        {
-            "axes": {"batch": [1, 2, 8]},
-            "shapes": {"x": {"min": [1, 4], "opt": [2, 4], "max": [8, 4]}},
-            "values": {},
-        }
-    ],
-    "compute_capabilities": ["8.6", "8.9"],
-    "weight_streaming": False,
-    "options": {"optimization_level": None},
-    "libraries": {"libtensorrt_rtx.so.1": "c" * 64},
-    "plugins": [],
-    "kernels": [],
-    "inputs": [
-        {
-            "role": "weights",
-            "address": "models/qwen3:checkpoint",
-            "path": "models/qwen3/model.safetensors",
-            "sha256": "d" * 64,
-            "size": 7,
-        }
-    ],
-    "size_estimate": None,
-    "warnings": [],
-    "reproducibility": "bit-identical",
-}
 
-
-def read(tmp_path: Path, document: dict[str, Any]) -> Manifest:
-    path = tmp_path / "engine.json"
+def write(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "engine.json"
     path.write_text(json.dumps(document))
-    return Manifest.read(path)
+    return path
 
 
-def test_reads_every_field(tmp_path: Path) -> None:
-    manifest = read(tmp_path, DOCUMENT)
-    assert (manifest.product, manifest.version) == ("tensorrt-rtx", "1.7.1.116")
-    assert manifest.plan == FileDigest("a" * 64, 10)
+def read(folder: Path, document: dict[str, Any]) -> Manifest:
+    return read_manifest(write(folder, document), find_own)
+
+
+def test_reads_the_head_of_every_product(tmp_path: Path) -> None:
+    manifest = read(tmp_path, plan_document())
+    assert (manifest.product.name, manifest.product.version) == ("tensorrt-rtx", "1.7.1.116")
+    assert manifest.source == Source("onnx", "models/qwen3:fp16")
+    assert manifest.built == ("engine.plan",)
+    assert manifest.files["engine.plan"] == FileDigest("a" * 64, 10)
     assert manifest.tensors[0].shape == ("batch", 4)
-    assert manifest.profiles[0].shapes == {"x": ((1, 4), (2, 4), (8, 4))}
+    assert manifest.limits == Limits(batch=8)
     assert manifest.inputs == (
         BuildInput(
             "weights",
@@ -75,17 +49,25 @@ def test_reads_every_field(tmp_path: Path) -> None:
             FileDigest("d" * 64, 7),
         ),
     )
+    other = read(tmp_path, onnx_document())
+    assert (other.product.name, other.limits.total_sequence) == ("onnxruntime", 512)
 
 
-def test_writing_gives_the_same_document(tmp_path: Path) -> None:
-    text = canonical_json.dumps(read(tmp_path, DOCUMENT).to_json())
-    assert text == canonical_json.dumps(DOCUMENT)
+@pytest.mark.parametrize("document", [PLAN_DOCUMENT, ONNX_DOCUMENT], ids=["plan", "onnx"])
+def test_writing_gives_the_same_document(tmp_path: Path, document: dict[str, Any]) -> None:
+    manifest = read(tmp_path, document)
+    assert canonical_json.dumps(encode(manifest)) == canonical_json.dumps(document)
 
 
-def test_an_absent_size_estimate_and_a_given_one_are_kept(tmp_path: Path) -> None:
-    assert read(tmp_path, DOCUMENT).size_estimate is None
-    given = {**DOCUMENT, "size_estimate": {"weights": 5}}
-    assert read(tmp_path, given).to_json()["size_estimate"] == {"weights": 5}
+def test_what_is_served_is_kept(tmp_path: Path) -> None:
+    generation = {"stop": [151645, 151643], "begin": [151643]}
+    estimate = {"weights": {"bytes": 5}}
+    document = plan_document(generation=generation, size_estimate=estimate)
+    manifest = read(tmp_path, document)
+    assert manifest.generation is not None
+    assert manifest.generation.stop == (151645, 151643)
+    assert encode(manifest)["generation"] == generation
+    assert encode(manifest)["size_estimate"] == estimate
 
 
 def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -102,33 +84,43 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return apply
 
 
+PROFILE = "own/profiles/0"
+
+
 @pytest.mark.parametrize(
     ("path", "value", "what"),
     [
-        ("format", 2, "field has a wrong value"),
         ("name", ..., "field `name` is missing"),
-        ("minimum_driver", ..., "field `minimum_driver` is missing"),
+        ("colour", "red", "unknown field `colour`"),
         ("product/version", ..., "field `version` is missing"),
-        ("plan/sha256", "xyz", "field has a wrong value"),
+        ("product/version", "1.7.1", "the version is not complete"),
+        ("product/name", "tensorflow", "unknown product"),
+        ("files/engine.plan/sha256", "xyz", "field has a wrong value"),
+        ("files/engine.plan", ..., "not a file of the package"),
+        ("built", [], "field has a wrong value"),
+        ("built", ["tokenizer.json"], "no plan was built"),
         ("tensors/0/mode", "inout", "field has a wrong value"),
         ("tensors/0/shape", [1.5], "field has a wrong value"),
-        ("profiles/0/axes/batch", [1, 2], "field has a wrong value"),
-        ("profiles/0/shapes/x/min", ["1", 4], "field has a wrong value"),
+        ("limits/batch", 0, "field has a wrong value"),
         ("reproducibility", "probably", "field has a wrong value"),
         ("inputs/0/address", ..., "field `address` is missing"),
-        ("files/engine.plan/size", 11, "the plan is listed otherwise"),
-        ("files/engine.plan", ..., "the plan is listed otherwise"),
-        ("profiles", [], "no profile for dynamic inputs"),
-        ("profiles/0/shapes/x", ..., "profile does not cover the dynamic inputs"),
-        ("profiles/0/shapes/x/max", [9, 4], "profile contradicts dim 0 of input `x`"),
-        ("profiles/0/shapes/x/opt", [2, 5], "profile contradicts dim 1 of input `x`"),
-        ("profiles/0/axes/batch", [1, 2, 4], "profile contradicts dim 0 of input `x`"),
-        ("plugins", [{"path": "libp.so"}], "plugins[0] needs a file that is not in the package"),
-        ("kernels", [{"path": "k.cubin"}], "kernels[0] needs a file that is not in the package"),
+        ("generation", {"stop": [-1]}, "field has a wrong value"),
+        ("own/minimum_driver", ..., "field `minimum_driver` is missing"),
+        ("own/minimum_driver", "new", "not a version"),
+        ("own/compute_capabilities", ["8"], "field has a wrong value"),
+        ("own/colour", "red", "unknown field `colour`"),
+        (f"{PROFILE}/axes/batch", [1, 2], "field has a wrong value"),
+        (f"{PROFILE}/shapes/x", [["1", 4], [2, 4], [8, 4]], "field has a wrong value"),
+        ("own/profiles", [], "no profile for dynamic inputs"),
+        (f"{PROFILE}/shapes/x", ..., "profile does not cover the dynamic inputs"),
+        (f"{PROFILE}/shapes/x/2", [9, 4], "profile contradicts dim 0 of input `x`"),
+        (f"{PROFILE}/shapes/x/1", [2, 5], "profile contradicts dim 1 of input `x`"),
+        (f"{PROFILE}/axes/batch", [1, 2, 4], "profile contradicts dim 0 of input `x`"),
+        (f"{PROFILE}/shapes/x", [[1], [2], [8]], "profile has another rank than input `x`"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path: Path, path: str, value: Any, what: str) -> None:
-    document = copy.deepcopy(DOCUMENT)
+    document = plan_document()
     change(path, value)(document)
     with pytest.raises(InputError) as caught:
         read(tmp_path, document)
@@ -136,19 +128,79 @@ def test_a_wrong_field_is_named(tmp_path: Path, path: str, value: Any, what: str
     assert all("engine.json" in problem.where for problem in caught.value.problems)
 
 
-def test_all_problems_come_at_once(tmp_path: Path) -> None:
-    document = copy.deepcopy(DOCUMENT)
-    for path in ("name", "task", "cuda"):
-        del document[path]
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        ("own/model", "other.onnx", "the model is not among the files that were built"),
+        ("own/options/provider", "npu", "field has a wrong value"),
+    ],
+)
+def test_a_wrong_field_of_another_product(tmp_path: Path, path: str, value: Any, what: str) -> None:
+    document = onnx_document()
+    change(path, value)(document)
     with pytest.raises(InputError) as caught:
         read(tmp_path, document)
-    assert len(caught.value.problems) == 3
+    assert [problem.what for problem in caught.value.problems] == [what]
 
 
-def test_a_rank_that_differs_is_named(tmp_path: Path) -> None:
-    document = copy.deepcopy(DOCUMENT)
-    document["profiles"][0]["shapes"]["x"] = {"min": [1], "opt": [2], "max": [8]}
+def test_all_problems_of_head_and_own_table_come_at_once(tmp_path: Path) -> None:
+    document = plan_document()
+    for path in ("name", "task", "own/cuda"):
+        change(path, ...)(document)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, document)
+    assert [problem.what for problem in caught.value.problems] == [
+        "field `name` is missing",
+        "field `task` is missing",
+        "field `cuda` is missing",
+    ]
+
+
+def test_an_unknown_product_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+    document = plan_document(product={"name": "tensorflow", "version": "2"})
     with pytest.raises(InputError) as caught:
         read(tmp_path, document)
     [problem] = caught.value.problems
-    assert problem.what == "profile has another rank than input `x`"
+    assert problem.where == f"{tmp_path / 'engine.json'}, product.name"
+    assert problem.expected == "one of onnxruntime, tensorrt, tensorrt-rtx"
+
+
+@pytest.mark.parametrize(
+    ("format_", "what", "fix"),
+    [
+        (1, "the format of an earlier version", "package the engine again with this version"),
+        (3, "another format than this version reads", "with the version of enginewright that"),
+        (None, "another format than this version reads", "package the engine again"),
+        ("2", "another format than this version reads", "package the engine again"),
+    ],
+)
+def test_another_format_is_one_problem_that_says_what_to_do(
+    tmp_path: Path, format_: Any, what: str, fix: str
+) -> None:
+    document = plan_document(format=format_)
+    # What an earlier version wrote beside it must not hide that.
+    document["plan"] = document.pop("built")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, document)
+    [problem] = caught.value.problems
+    assert what in problem.what
+    assert problem.where == f"{tmp_path / 'engine.json'}, format"
+    assert (problem.expected, problem.actual) == ("2", repr(format_))
+    assert fix in problem.fix
+
+
+def test_the_files_of_a_damaged_manifest_are_known_all_the_same(tmp_path: Path) -> None:
+    document = plan_document()
+    change("task", ...)(document)
+    change("files/tokenizer.json", 1)(document)
+    damaged = read_with_problems(write(tmp_path, document), find_own)
+    assert damaged.manifest is None
+    assert damaged.files == {"engine.plan": FileDigest("a" * 64, 10)}
+    assert [problem.where.split(", ")[1] for problem in damaged.problems[1:]] == [
+        'files["tokenizer.json"]'
+    ]
+
+
+def test_what_only_a_product_can_tell_is_not_asked_without_it(tmp_path: Path) -> None:
+    path = write(tmp_path, plan_document(own={"profiles": []}))
+    assert read_manifest(path).own["profiles"] == []

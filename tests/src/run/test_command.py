@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from engine_document import onnx_document, plan_document
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -29,16 +30,8 @@ def save(folder, nodes, inputs, outputs, initializers):
 
 
 def write_manifest(folder, task, tensors, **changes):
-    digest = FileDigest.of(folder / "model.onnx")
-    document = {
-        "format": 1,
-        "name": "tiny",
-        "task": task,
-        "product": {"name": "onnxruntime", "version": "1.32.0"},
-        "model": {"path": "model.onnx", "sha256": digest.sha256, "size": digest.size},
-        "tensors": tensors,
-        **changes,
-    }
+    files = {path.name: vars(FileDigest.of(path)) for path in folder.iterdir()}
+    document = onnx_document(task=task, tensors=tensors, files=files, limits={}, **changes)
     canonical_json.write(folder / "engine.json", document)
 
 
@@ -200,7 +193,7 @@ def copy(source, target):
 def test_changed_model(generator, tmp_path, capsys):
     folder = copy(generator, tmp_path / "changed")
     (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes() + b"\0")
-    assert "differs from the one that was promised" in refuse(capsys, folder, "--prompt", "one")
+    assert "is not the one in the manifest" in refuse(capsys, folder, "--prompt", "one")
 
 
 def test_missing_tokenizer(generator, tmp_path, capsys):
@@ -218,14 +211,12 @@ def test_settings_out_of_range(generator, capsys):
 def test_plan_is_refused_before_it_is_read(generator, tmp_path, capsys):
     """No GPU here: the plan is not a plan at all, and the reason is the missing device."""
     folder = copy(generator, tmp_path / "rtx")
-    manifest = json.loads((folder / "engine.json").read_text())
     plan = Path(folder / "engine.plan")
     plan.write_bytes(b"not a plan")
-    digest = FileDigest.of(plan)
-    manifest["product"] = {"name": "tensorrt-rtx", "version": "1.7.1.116"}
-    manifest["plan"] = {"path": plan.name, "sha256": digest.sha256, "size": digest.size}
-    manifest["compute_capabilities"] = ["8.9"]
-    canonical_json.write(folder / "engine.json", manifest)
+    document = plan_document(
+        {"compute_capabilities": ["8.9"]}, files={plan.name: vars(FileDigest.of(plan))}
+    )
+    canonical_json.write(folder / "engine.json", document)
     error = refuse(capsys, folder, "--prompt", "one")
     assert "needs a GPU" in error or "not built for this GPU" in error
     assert "compute capability 8.9" in error

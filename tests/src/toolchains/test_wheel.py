@@ -94,6 +94,7 @@ def wheel(files: dict[str, bytes]) -> bytes:
     return raw.getvalue()
 
 
+PREFIXES = ("libtensorrt",)
 FILES = {
     "tensorrt_rtx_libs/libtensorrt_rtx.so.1": b"engine",
     "tensorrt_rtx_libs/__init__.py": b"",
@@ -107,15 +108,15 @@ def test_libraries_of_a_wheel_and_of_its_folder_are_the_same(tmp_path):
     for name, data in FILES.items():
         (tmp_path / "installed" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "installed" / name).write_bytes(data)
-    assert libraries_in(tmp_path / "a.whl") == {"libtensorrt_rtx.so.1": ENGINE}
-    assert libraries_in(tmp_path / "installed") == {"libtensorrt_rtx.so.1": ENGINE}
+    assert libraries_in(tmp_path / "a.whl", PREFIXES) == {"libtensorrt_rtx.so.1": ENGINE}
+    assert libraries_in(tmp_path / "installed", PREFIXES) == {"libtensorrt_rtx.so.1": ENGINE}
 
 
 def test_row_32_content_counts_and_not_the_path(tmp_path):
     for folder, data in (("a", b"engine"), ("b", b"engine"), ("c", b"swapped")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "libtensorrt_rtx.so.1").write_bytes(data)
-    same, moved, swapped = (libraries_in(tmp_path / name) for name in "abc")
+    same, moved, swapped = (libraries_in(tmp_path / name, PREFIXES) for name in "abc")
     assert same == moved
     assert same != swapped
 
@@ -150,9 +151,9 @@ def test_fuzz_a_damaged_wheel_is_read_or_refused(noise, position):
     with TemporaryDirectory() as folder, contextlib.suppress(InputError):
         path = Path(folder) / "a.whl"
         path.write_bytes(bytes(data))
-        libraries_in(path)
+        libraries_in(path, PREFIXES)
 
 
 def test_what_has_no_libraries_says_so(tmp_path):
     with pytest.raises(InputError, match="no libraries here"):
-        libraries_in(tmp_path / "gone")
+        libraries_in(tmp_path / "gone", PREFIXES)

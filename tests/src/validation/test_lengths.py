@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from enginewright.engines.limits import Limits
 from enginewright.errors import InputError
-from enginewright.tasks.interface import Limits
 from enginewright.validation.lengths import choose_lengths
 from enginewright.validation.measurement_request import MeasurementRequest
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from enginewright.document import decode
+from enginewright.engines.limits import Limits
 from enginewright.errors import InputError
-from enginewright.tasks.interface import Limits
 from enginewright.validation.measurement_request import MeasurementRequest
 
 

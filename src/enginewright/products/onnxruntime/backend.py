@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
-from enginewright.engines.backend import Array, Held
+from enginewright.document import decode
+from enginewright.engines.backend import Array, Backend, Held
 from enginewright.engines.package import EnginePackage
+from enginewright.engines.tensor import EngineTensor
+from enginewright.products.onnxruntime.options import PROVIDERS
+from enginewright.products.onnxruntime.table import OnnxRuntimeTable
+
+
+def open_backend(package: EnginePackage, threads: int) -> Backend:
+    table = decode(OnnxRuntimeTable, package.manifest.own, f"{package.folder}, engine.json, own")
+    return OnnxRuntimeBackend(package.folder / table.model, package.tensors, table, threads)
 
 
 class OnnxRuntimeBackend:
-    def __init__(self, package: EnginePackage, *, threads: int = 0) -> None:
+    def __init__(
+        self,
+        model: Path,
+        tensors: Sequence[EngineTensor],
+        table: OnnxRuntimeTable,
+        threads: int = 0,
+    ) -> None:
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 3
         settings.intra_op_num_threads = threads
         # The engine is optimized already; doing it again costs time at each start.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self._session = onnxruntime.InferenceSession(
-            str(package.engine), settings, providers=["CPUExecutionProvider"]
+            str(model), settings, providers=[PROVIDERS[table.options.provider]]
         )
-        self._tensors = {tensor.name: tensor for tensor in package.tensors}
+        self._tensors = {tensor.name: tensor for tensor in tensors}
 
     def empty(self, name: str, batch: int) -> Array:
         tensor = self._tensors[name]

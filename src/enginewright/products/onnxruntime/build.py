@@ -1,27 +1,27 @@
 """Step: optimize an ONNX model with ONNX Runtime for one execution provider.
 
 Inputs: `model` (one `.onnx` file and its external data, in one folder). Parameters: see
-`options`. Outputs: `model.onnx`, `model.onnx.data`; the result describes them
-for `describe`.
+`options`. Outputs: `model.onnx`, `model.onnx.data`; the result is a `BuildResult`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from enginewright.document import encode
 from enginewright.onnx_model.files import find_model
-from enginewright.products.onnxruntime.optimize import optimize, to_json
+from enginewright.products.onnxruntime.optimize import optimize
 from enginewright.products.onnxruntime.options import OnnxRuntimeOptions
 from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    options = OnnxRuntimeOptions.decode(request.parameters)
+    options = request.decode(OnnxRuntimeOptions)
     files = request.files("model")
     model = find_model([file.path for file in files])
     for file in files:
         file.verify()
-    return to_json(optimize(model, outputs, options), options)
+    return encode(optimize(model, outputs, options))
 
 
 if __name__ == "__main__":

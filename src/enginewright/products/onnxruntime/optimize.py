@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import onnxruntime  # type: ignore[import-untyped]
 
+from enginewright.document import encode
+from enginewright.engines.build_result import BuildResult, ProductVersion
+from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
 from enginewright.products.onnxruntime.options import (
@@ -28,16 +30,7 @@ _DTYPES = {
 }
 
 
-@dataclass(frozen=True)
-class OptimizedModel:
-    version: str
-    """Of ONNX Runtime."""
-    files: dict[str, FileDigest]
-    tensors: tuple[dict[str, object], ...]
-    """Inputs, then outputs: name, mode, dtype, shape with names of dynamic axes."""
-
-
-def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> OptimizedModel:
+def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> BuildResult:
     """Write `model.onnx` and, for larger weights, `model.onnx.data` to `folder`.
 
     Raises `InputError` when the provider is not in this ONNX Runtime, lacks a kernel that the
@@ -61,13 +54,15 @@ def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> Optimize
             Problem("ONNX Runtime fell back to another provider", "", provider, active)
         )
     names = [name for name in (MODEL_NAME, DATA_NAME) if (folder / name).exists()]
-    return OptimizedModel(
-        onnxruntime.__version__,
+    return BuildResult(
+        ProductVersion("onnxruntime", onnxruntime.__version__),
         {name: FileDigest.of(folder / name) for name in names},
         (
             *(_describe(value, "input") for value in session.get_inputs()),
             *(_describe(value, "output") for value in session.get_outputs()),
         ),
+        options.reproducibility,
+        {"model": MODEL_NAME, "options": encode(options)},
     )
 
 
@@ -113,17 +108,11 @@ def _session(model: Path, settings: Any, provider: str) -> Any:
         ) from error
 
 
-def _describe(value: Any, mode: str) -> dict[str, object]:
+def _describe(value: Any, mode: Literal["input", "output"]) -> EngineTensor:
     dtype = _DTYPES.get(value.type, value.type.removeprefix("tensor(").removesuffix(")"))
-    return {"name": value.name, "mode": mode, "dtype": dtype, "shape": list(value.shape)}
-
-
-def to_json(optimized: OptimizedModel, options: OnnxRuntimeOptions) -> dict[str, Any]:
-    return {
-        "product": {"name": "onnxruntime", "version": optimized.version},
-        "model": {"path": MODEL_NAME, **asdict(optimized.files[MODEL_NAME])},
-        "files": {name: asdict(digest) for name, digest in optimized.files.items()},
-        "tensors": list(optimized.tensors),
-        "options": asdict(options),
-        "reproducibility": options.reproducibility,
-    }
+    shape = (
+        # A dynamic axis without a name is None.
+        f"{value.name}:{index}" if dim is None else dim
+        for index, dim in enumerate(value.shape)
+    )
+    return EngineTensor(value.name, mode, dtype, tuple(shape))

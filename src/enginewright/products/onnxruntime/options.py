@@ -1,12 +1,13 @@
-"""What a user asks of ONNX Runtime's optimizer, decoded and validated."""
+"""What a user asks of ONNX Runtime's optimizer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from enginewright.errors import Problem, raise_if_any
+from enginewright.engines.reproducibility import BIT_IDENTICAL, WITHIN_TOLERANCE
+from enginewright.schema import one_of
 
 PROVIDERS: Mapping[str, str] = {"cpu": "CPUExecutionProvider"}
 """Name in a BUILD file -> name in ONNX Runtime."""
@@ -25,33 +26,12 @@ ACCURACIES: Mapping[str, str] = {"float32": "1", "int8": "4"}
 
 @dataclass(frozen=True)
 class OnnxRuntimeOptions:
-    provider: str = "cpu"
-    optimization_level: str = "extended"
-    quantized_matmul: str = "float32"
+    provider: Annotated[str, one_of(tuple(PROVIDERS))] = "cpu"
+    optimization_level: Annotated[str, one_of(tuple(OPTIMIZATION_LEVELS))] = "extended"
+    quantized_matmul: Annotated[str, one_of(tuple(ACCURACIES))] = "float32"
     """`int8` rounds activations too: faster, and up to 1 % away from the graph's meaning."""
-
-    @classmethod
-    def decode(cls, parameters: Mapping[str, Any]) -> OnnxRuntimeOptions:
-        """Raise `InputError` with every problem of the parameters."""
-        known: Mapping[str, Mapping[str, str]] = {
-            "provider": PROVIDERS,
-            "optimization_level": OPTIMIZATION_LEVELS,
-            "quantized_matmul": ACCURACIES,
-        }
-        problems = [
-            Problem("unknown parameter", f"parameter `{name}`", ", ".join(known))
-            for name in sorted({*parameters} - {*known})
-        ]
-        for name, valid in known.items():
-            if name in parameters and parameters[name] not in valid:
-                expected = " or ".join(valid)
-                actual = repr(parameters[name])
-                problems.append(Problem("unknown value", f"parameter `{name}`", expected, actual))
-        raise_if_any(problems)
-        return cls(**parameters)
 
     @property
     def reproducibility(self) -> str:
         """Measured with ONNX Runtime 1.32: equal bytes from every process, except for `all`."""
-        everywhere = self.optimization_level != "all"
-        return "bit-identical" if everywhere else "validated within tolerance"
+        return BIT_IDENTICAL if self.optimization_level != "all" else WITHIN_TOLERANCE

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from enginewright.engines import reproducibility
-from enginewright.engines.optimization_profile import OptimizationProfile
+from enginewright.document import encode
+from enginewright.engines.build_result import BuildResult, ProductVersion
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.hashing import FileDigest
@@ -28,48 +28,18 @@ from enginewright.products.tensorrt.builder_config import (
     configure,
 )
 from enginewright.products.tensorrt.builder_log import BuilderLog
+from enginewright.products.tensorrt.built_plan import PLAN_NAME, BuiltPlan
 from enginewright.products.tensorrt.network import ParsedNetwork, parse
-from enginewright.products.tensorrt.options import BuildOptions, BuildRequest, Toolchain
+from enginewright.products.tensorrt.optimization_profile import OptimizationProfile
+from enginewright.products.tensorrt.options import BuildRequest, Toolchain
 from enginewright.products.tensorrt.progress_monitor import PhaseTracker, monitor, report_progress
+from enginewright.products.tensorrt.reproducibility import of_plan
 
 _PIECE = 1 << 16
 """Bytes of the plan that are written at once."""
 
 # What the library says where it looks for a device and the host has no CUDA driver.
 _NO_DEVICE = ("cudaError 35", "CHECK(status == CUDA_SUCCESS)")
-
-
-@dataclass(frozen=True)
-class BuiltEngine:
-    plan: FileDigest
-    product: str
-    version: str
-    tensors: tuple[EngineTensor, ...]
-    profiles: tuple[OptimizationProfile, ...]
-    options: BuildOptions
-    libraries: Mapping[str, str]
-    """File name -> sha256 of the shared libraries that made the plan."""
-    warnings: tuple[str, ...]
-    reproducibility: str
-    """One of `reproducibility.TIERS`."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "plan": {"path": "engine.plan", **asdict(self.plan)},
-            "product": {"name": self.product, "version": self.version},
-            "tensors": [tensor.to_json() for tensor in self.tensors],
-            "profiles": [profile.to_json() for profile in self.profiles],
-            "compute_capabilities": list(self.options.compute_capabilities),
-            "weight_streaming": self.options.weight_streaming,
-            "options": {
-                name: value
-                for name, value in asdict(self.options).items()
-                if name not in ("compute_capabilities", "weight_streaming")
-            },
-            "libraries": dict(self.libraries),
-            "warnings": list(self.warnings),
-            "reproducibility": self.reproducibility,
-        }
 
 
 @dataclass(frozen=True)
@@ -87,7 +57,7 @@ def build(
     record: OnnxRecord,
     plan: Path,
     verify_inputs: Callable[[], None],
-) -> BuiltEngine:
+) -> BuildResult:
     """Build the engine of `model`, which `record` describes, into the file `plan`.
 
     `verify_inputs` raises `InputError` when the files at hand are not the promised ones. Raises
@@ -112,16 +82,25 @@ def build(
         digest = beside.submit(lambda: hashlib.sha256(view).hexdigest())
         _write(plan, view)
         sha256 = digest.result()
-    return BuiltEngine(
-        FileDigest(sha256, view.nbytes),
-        toolchain.product.name,
-        libraries.loaded_version(toolchain.product),
-        serialized.tensors,
+    options = {
+        name: value
+        for name, value in asdict(request.options).items()
+        if name not in ("compute_capabilities", "weight_streaming")
+    }
+    described = BuiltPlan(
         serialized.profiles,
-        request.options,
+        request.options.compute_capabilities,
+        request.options.weight_streaming,
         loaded,
+        options,
+    )
+    return BuildResult(
+        ProductVersion(toolchain.product.name, libraries.loaded_version(toolchain.product)),
+        {PLAN_NAME: FileDigest(sha256, view.nbytes)},
+        serialized.tensors,
+        of_plan(serialized.tensors, has_own_heap=has_own_heap),
+        encode(described),
         serialized.warnings,
-        reproducibility.of_plan(serialized.tensors, has_own_heap=has_own_heap),
     )
 
 

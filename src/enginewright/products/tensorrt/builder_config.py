@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from enginewright.engines.optimization_profile import OptimizationProfile
 from enginewright.errors import Problem
+from enginewright.products.tensorrt.optimization_profile import OptimizationProfile
 from enginewright.products.tensorrt.options import CURRENT, BuildOptions, Toolchain
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from enginewright.errors import Problem
 from enginewright.hashing import FileDigest
-from enginewright.products.tensorrt.products import Product
+from enginewright.products.tensorrt.variant import Variant
 
 _MAPS = Path("/proc/self/maps")
 _FIX = "install the locked wheels, or list what is installed now in a new toolchain"
@@ -21,13 +21,13 @@ def mapped_paths(maps: str) -> tuple[Path, ...]:
     return tuple(Path(name) for name in sorted(names) if ".so" in Path(name).name)
 
 
-def product_paths(product: Product) -> dict[str, Path]:
+def product_paths(product: Variant) -> dict[str, Path]:
     """File name -> path of each library of `product` that this process has mapped now."""
     paths = mapped_paths(_MAPS.read_text(encoding="utf-8"))
     return {path.name: path for path in paths if path.name.startswith(product.library_prefixes)}
 
 
-def list_libraries(product: Product, known: Mapping[str, str] | None = None) -> dict[str, str]:
+def list_libraries(product: Variant, known: Mapping[str, str] | None = None) -> dict[str, str]:
     """File name -> sha256 of each mapped library of `product`: the table of a toolchain file.
 
     Names in `known` keep the hash that they have there.
@@ -68,7 +68,7 @@ def compare_before_build(expected: Mapping[str, str], loaded: Mapping[str, str])
     return compare(expected, loaded) if compare(known, loaded) else []
 
 
-def loaded_version(product: Product) -> str:
+def loaded_version(product: Variant) -> str:
     """All four fields of the version that the mapped core library reports about itself."""
     paths = [p for n, p in product_paths(product).items() if n.startswith(product.core_library)]
     library = ctypes.CDLL(str(paths[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
@@ -56,7 +56,7 @@ class ParsedNetwork:
 
     def _tensors(self) -> Iterator[EngineTensor]:
         network = self.network
-        sides = (
+        sides: tuple[tuple[Literal["input", "output"], int, Any, Any], ...] = (
             ("input", network.num_inputs, network.get_input, self.record.inputs),
             ("output", network.num_outputs, network.get_output, self.record.outputs),
         )

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from enginewright.engines.optimization_profile import Range
 from enginewright.errors import Problem, raise_if_any
-from enginewright.products.tensorrt.products import PRODUCTS, Product
+from enginewright.products.tensorrt.optimization_profile import Range
+from enginewright.products.tensorrt.variant import Variant
 
 TILING_LEVELS = ("none", "fast", "moderate", "full")
 PROFILING_VERBOSITIES = ("layer_names_only", "detailed", "none")
@@ -18,7 +18,7 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class Toolchain:
-    product: Product
+    product: Variant
     version: str
     libraries: Mapping[str, str]
     """File name -> sha256 of each shared library that the builder may load."""
@@ -63,13 +63,13 @@ class BuildRequest:
     options: BuildOptions
 
     @classmethod
-    def decode(cls, parameters: Mapping[str, Any]) -> BuildRequest:
-        """Raise `InputError` with every problem of the parameters."""
+    def decode(cls, parameters: Mapping[str, Any], variant: Variant) -> BuildRequest:
+        """What is asked of `variant`; raises `InputError` with every problem of the parameters."""
         problems: list[Problem] = []
         known = {"toolchain", "profiles", "shape_values", *BuildOptions.__dataclass_fields__}
         for name in sorted({*parameters} - known):
             problems.append(_wrong("unknown option", name, known, name))
-        toolchain = _decode_toolchain(parameters.get("toolchain"), problems)
+        toolchain = _decode_toolchain(parameters.get("toolchain"), variant, problems)
         profiles = _decode_profiles(parameters, problems)
         options = _OptionDecoder(parameters, toolchain, problems).decode()
         raise_if_any(problems)
@@ -82,19 +82,19 @@ def _wrong(what: str, where: str, expected: str | Sequence[str] | set[str], actu
     return Problem(what, where, valid, str(actual))
 
 
-def _decode_toolchain(value: Any, problems: list[Problem]) -> Toolchain | None:
+def _decode_toolchain(value: Any, variant: Variant, problems: list[Problem]) -> Toolchain | None:
     if not isinstance(value, Mapping):
         problems.append(_wrong("no toolchain", "toolchain", "product, version, libraries", value))
         return None
     product, version = str(value.get("product")), str(value.get("version"))
     before = len(problems)
-    if product not in PRODUCTS:
-        problems.append(_wrong("unknown product", "toolchain.product", set(PRODUCTS), product))
+    if product != variant.name:
+        problems.append(_wrong("another product", "toolchain.product", variant.name, product))
     if not re.fullmatch(r"\d+(\.\d+){3}", version):
         expected = "all four fields, as 1.7.1.116"
         problems.append(_wrong("incomplete version", "toolchain.version", expected, version))
     libraries = _decode_libraries(value.get("libraries"), problems)
-    return Toolchain(PRODUCTS[product], version, libraries) if len(problems) == before else None
+    return Toolchain(variant, version, libraries) if len(problems) == before else None
 
 
 def _decode_libraries(value: Any, problems: list[Problem]) -> dict[str, str]:
@@ -243,7 +243,7 @@ class _OptionDecoder:
             )
         return dict(sorted(value.items()))
 
-    def _memory_pools(self, product: Product | None) -> Mapping[str, int]:
+    def _memory_pools(self, product: Variant | None) -> Mapping[str, int]:
         limits = self._mapping("memory_pool_limits", product.memory_pools if product else None)
         for pool, limit in limits.items():
             if not _is_count(limit, 1):
@@ -252,7 +252,7 @@ class _OptionDecoder:
                 )
         return limits
 
-    def _builder_flags(self, product: Product | None) -> Mapping[str, bool]:
+    def _builder_flags(self, product: Variant | None) -> Mapping[str, bool]:
         flags = self._mapping("builder_flags", product.builder_flags if product else None)
         for flag, value in flags.items():
             if not isinstance(value, bool):

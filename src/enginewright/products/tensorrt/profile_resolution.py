@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from enginewright.engines.optimization_profile import OptimizationProfile, Range
 from enginewright.errors import Problem
 from enginewright.onnx_model.record import TensorRecord
+from enginewright.products.tensorrt.optimization_profile import OptimizationProfile, Range
 from enginewright.products.tensorrt.options import ProfileRequest
 
 

@@ -11,12 +11,12 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from enginewright.engines.limits import Limits
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.run.argument import Argument
 from enginewright.run.figures import Report, memory, memory_text
 from enginewright.run.opened import OpenedEngine
 from enginewright.tasks.feature_extraction.feed import Feeder, SentenceEncoder
-from enginewright.tasks.interface import Limits
 
 TITLE = "embed lines of text"
 ARGUMENTS = (Argument("--lines", "a UTF-8 file; one JSON array a line comes out", Path),)

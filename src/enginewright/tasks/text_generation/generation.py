@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from enginewright.engines.limits import Limits
 from enginewright.errors import InputError, Problem, raise_if_any
-from enginewright.tasks.interface import Limits
 from enginewright.tasks.text_generation.decoder import Decoder
 from enginewright.tasks.text_generation.sampling import SamplingSettings, choose_token
 

@@ -14,7 +14,7 @@ from enginewright.actions.export_onnx import run as export_onnx
 from enginewright.actions.verify_checkpoint import run as verify_checkpoint
 from enginewright.engines.package import read_package
 from enginewright.hashing import FileDigest
-from enginewright.products.onnxruntime.backend import OnnxRuntimeBackend
+from enginewright.products.onnxruntime.backend import open_backend
 from enginewright.products.onnxruntime.build import run as build_engine
 from enginewright.products.onnxruntime.describe import run as write_manifest
 from enginewright.step import ActionRequest, InputFile
@@ -59,6 +59,7 @@ def package(tmp_path_factory):
     parameters = {
         "name": "qwen3_cpu",
         "task": "text-generation-with-past",
+        "source": {"kind": "onnx", "address": "models/qwen3:cpu"},
         "files": {},
         "inputs": [],
     }
@@ -69,7 +70,7 @@ def package(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def backend(package):
-    return OnnxRuntimeBackend(package, threads=1)
+    return open_backend(package, threads=1)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from enginewright import canonical_json
+from enginewright.engines.opening import open_backend
 from enginewright.engines.package import read_package
+from enginewright.engines.registry import find_own
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
 from enginewright.products.onnxruntime.build import run
@@ -107,11 +109,12 @@ def test_all_wrong_parameters_at_once(tmp_path):
     with pytest.raises(InputError) as caught:
         build(model, tmp_path / "out", provider="cuda", optimization_level="99", threads=4)
     assert [problem.where for problem in caught.value.problems] == [
-        "parameter `threads`",
-        "parameter `provider`",
-        "parameter `optimization_level`",
+        "parameters",
+        "parameters, provider",
+        "parameters, optimization_level",
     ]
-    assert caught.value.problems[1].expected == "cpu"
+    assert caught.value.problems[0].what == "unknown field `threads`"
+    assert caught.value.problems[1].expected == "one of cpu"
 
 
 def test_manifest_is_what_the_runner_reads(tmp_path):
@@ -124,6 +127,7 @@ def test_manifest_is_what_the_runner_reads(tmp_path):
     parameters = {
         "name": "small_cpu",
         "task": "text-generation",
+        "source": {"kind": "onnx", "address": "models:small_fp32"},
         "files": {"tokenizer.json": vars(digest)},
         "inputs": [
             {"role": "weights", "address": "models:small", "path": "w", **vars(digest)},
@@ -132,11 +136,28 @@ def test_manifest_is_what_the_runner_reads(tmp_path):
     }
     inputs = {"build": files(tmp_path / "result.json")}
     write_manifest(ActionRequest("write_manifest", inputs, parameters), package)
-    read = read_package(package)
-    assert (read.name, read.task, read.product) == ("small_cpu", "text-generation", "onnxruntime")
+    read = read_package(package, find_own)
+    assert (read.manifest.name, read.task) == ("small_cpu", "text-generation")
+    assert read.manifest.product.name == "onnxruntime"
+    assert read.manifest.built == ("model.onnx", "model.onnx.data")
+    assert read.manifest.own["model"] == "model.onnx"
+    assert read.manifest.own["options"]["optimization_level"] == "extended"
     # The model's own limit counts where the tokenizer's is longer.
-    assert read.max_total_sequence == 512
+    assert read.limits.total_sequence == 512
+    (package / "tokenizer_config.json").write_text('{"model_max_length": 128}')
+    assert read.limits.total_sequence == 128
+    readme = (package / "README.md").read_text()
+    assert "- It runs on any processor.\n" in readme
+    assert 'python -m enginewright.run . --prompt "Once upon a time"' in readme
     read.verify()
+    x = np.ones((2, 32), np.float32)
+    ran, _ = open_backend(read, threads=1).run({"x": x}, ["y"])
+    session = onnxruntime.InferenceSession(str(tmp_path / "model" / "model.onnx"))
+    np.testing.assert_allclose(ran["y"], session.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+    data = package / "model.onnx.data"
+    data.write_bytes(data.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"model\.onnx\.data"):
+        read.verify()
     document = json.loads((package / "engine.json").read_text())
     assert sorted(document["files"]) == ["model.onnx", "model.onnx.data", "tokenizer.json"]
     assert document["inputs"][0]["address"] == "models:small"

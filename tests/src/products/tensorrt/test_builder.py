@@ -17,7 +17,7 @@ from step_process import Ran, run_module, write_request
 
 from enginewright.onnx_model.description import describe
 from enginewright.products.tensorrt import libraries
-from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 
 MATMUL = """
 <ir_version: 10, opset_import: ["" : 23]>
@@ -135,26 +135,27 @@ def built(tmp_path_factory: pytest.TempPathFactory, toolchain: dict[str, Any]) -
 
 def test_result_describes_the_plan(built: Ran, toolchain: dict[str, Any]) -> None:
     result = built.result
-    assert result["plan"] == {
-        "path": "engine.plan",
-        "sha256": hashlib.sha256(built.plan).hexdigest(),
-        "size": len(built.plan),
+    assert result["files"] == {
+        "engine.plan": {
+            "sha256": hashlib.sha256(built.plan).hexdigest(),
+            "size": len(built.plan),
+        }
     }
     assert result["product"] == {"name": "tensorrt-rtx", "version": toolchain["version"]}
     assert result["tensors"] == [
         {"name": "x", "mode": "input", "dtype": "float16", "shape": ["batch", "sequence", 4]},
         {"name": "y", "mode": "output", "dtype": "float16", "shape": ["batch", "sequence", 2]},
     ]
-    assert result["profiles"] == [
+    assert result["own"]["profiles"] == [
         {
             "axes": PROFILE,
-            "shapes": {"x": {"min": [1, 1, 4], "opt": [1, 4, 4], "max": [2, 8, 4]}},
+            "shapes": {"x": [[1, 1, 4], [1, 4, 4], [2, 8, 4]]},
             "values": {},
         }
     ]
-    assert result["compute_capabilities"] == ["8.9"]
-    assert result["weight_streaming"] is False
-    assert result["libraries"] == toolchain["libraries"]
+    assert result["own"]["compute_capabilities"] == ["8.9"]
+    assert result["own"]["weight_streaming"] is False
+    assert result["own"]["libraries"] == toolchain["libraries"]
     assert result["warnings"] == []
 
 
@@ -220,7 +221,7 @@ def test_each_compute_capability_gives_other_bytes(
     built: Ran, toolchain: dict[str, Any], tmp_path: Path
 ) -> None:
     other = build(tmp_path, toolchain, external=True, compute_capabilities=["12.0", "8.6"])
-    assert other.result["compute_capabilities"] == ["8.6", "12.0"]
+    assert other.result["own"]["compute_capabilities"] == ["8.6", "12.0"]
     assert other.plan != built.plan
 
 
@@ -243,16 +244,16 @@ def test_options_reach_the_builder(toolchain: dict[str, Any], tmp_path: Path) ->
         builder_flags={"tf32": False, "strict_nans": True},
     )
     assert ran.code == 0, ran.errors
-    assert len(ran.result["profiles"]) == 2
-    assert ran.result["weight_streaming"] is True
-    assert ran.result["options"]["memory_pool_limits"]["workspace"] == 1 << 30
-    assert ran.result["options"]["builder_flags"] == {"strict_nans": True, "tf32": False}
+    assert len(ran.result["own"]["profiles"]) == 2
+    assert ran.result["own"]["weight_streaming"] is True
+    assert ran.result["own"]["options"]["memory_pool_limits"]["workspace"] == 1 << 30
+    assert ran.result["own"]["options"]["builder_flags"] == {"strict_nans": True, "tf32": False}
 
 
 def test_a_static_model_needs_no_profile(toolchain: dict[str, Any], tmp_path: Path) -> None:
     ran = build(tmp_path, toolchain, STATIC, profiles=[])
     assert ran.code == 0, ran.errors
-    assert ran.result["profiles"] == []
+    assert ran.result["own"]["profiles"] == []
 
 
 def test_shape_tensors_need_values_and_take_them(toolchain: dict[str, Any], tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_shape_tensors_need_values_and_take_them(toolchain: dict[str, Any], tmp_
     values = {"start": [[0], [0], [1]], "end": [[2], [3], [4]]}
     ran = build(tmp_path / "values", toolchain, SLICE, profiles=[profile], shape_values=[values])
     assert ran.code == 0, ran.errors
-    assert ran.result["profiles"][0]["values"]["end"] == {"min": [2], "opt": [3], "max": [4]}
+    assert ran.result["own"]["profiles"][0]["values"]["end"] == [[2], [3], [4]]
 
 
 def test_every_unsupported_node_is_named(toolchain: dict[str, Any], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from enginewright.actions import export_direct, verify_checkpoint
 from enginewright.hashing import FileDigest
 from enginewright.onnx_model.description import describe
 from enginewright.products.tensorrt import libraries
-from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 from enginewright.step import ActionRequest, InputFile
 
 LAYERS, HIDDEN, KEY_VALUE_HEADS, HEAD, VOCABULARY = 4, 64, 2, 16, 64

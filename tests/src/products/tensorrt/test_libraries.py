@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from enginewright.products.tensorrt import libraries
-from enginewright.products.tensorrt.products import TENSORRT_RTX
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 
 MAPS = """\
 55d0-55d1 r--p 00000000 08:01 11 /usr/bin/python3.11

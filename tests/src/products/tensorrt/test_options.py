@@ -6,6 +6,7 @@ import pytest
 
 from enginewright.errors import InputError
 from enginewright.products.tensorrt.options import BuildRequest
+from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
 
 TOOLCHAIN = {
     "product": "tensorrt-rtx",
@@ -16,7 +17,7 @@ TOOLCHAIN = {
 
 def decode(**parameters: Any) -> BuildRequest:
     return BuildRequest.decode(
-        {"toolchain": TOOLCHAIN, "compute_capabilities": ["8.6"], **parameters}
+        {"toolchain": TOOLCHAIN, "compute_capabilities": ["8.6"], **parameters}, TENSORRT_RTX
     )
 
 
@@ -80,7 +81,7 @@ def test_all_mistakes_are_reported_at_once_with_the_valid_values() -> None:
             "optimization_level, profiles, profiling_verbosity, runtime_platform, shape_values, "
             "tiling_optimization_level, toolchain, weight_streaming",
         ),
-        ("toolchain.product", "one of tensorrt-rtx"),
+        ("toolchain.product", "tensorrt-rtx"),
         ("toolchain.version", "all four fields, as 1.7.1.116"),
         ("toolchain.libraries.liba.so", "64 lower-case hex digits"),
         ("profiles[0], axis `batch`", "minimum <= optimum <= maximum"),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from enginewright.engines.limits import Limits
 from enginewright.engines.tensor import EngineTensor
 from enginewright.tasks.feature_extraction.measure import measure_rows, neighbours
-from enginewright.tasks.interface import Interface, Limits
+from enginewright.tasks.interface import Interface
 from enginewright.validation.measurement import Candidate, Measured
 from enginewright.validation.measurement_request import MeasurementRequest
 

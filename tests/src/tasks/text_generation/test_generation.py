@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from enginewright.engines.limits import Limits
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError
-from enginewright.tasks.interface import Interface, Limits
+from enginewright.tasks.interface import Interface
 from enginewright.tasks.text_generation.decoder import make_decoder
 from enginewright.tasks.text_generation.generation import (
     GenerationSettings,

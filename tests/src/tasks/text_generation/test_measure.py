@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from enginewright.engines.limits import Limits
 from enginewright.engines.tensor import EngineTensor
-from enginewright.tasks.interface import Interface, Limits
+from enginewright.tasks.interface import Interface
 from enginewright.tasks.text_generation.feed import Feeder
 from enginewright.tasks.text_generation.measure import measure_tokens
 from enginewright.tasks.text_generation.windows import shorten

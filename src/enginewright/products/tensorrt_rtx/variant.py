@@ -1,15 +1,14 @@
-"""What differs between the products that share the TensorRT builder API; nothing else knows it.
+"""How TensorRT for RTX takes part in the shared builder.
 
-A second product (TensorRT itself) is a second `Product` here. Only TensorRT for RTX has been run.
 The tables of accepted options come from trying every option of 1.7.1.116 on a host without a GPU:
 what the library refuses or ignores is left out, so that a request for it is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from enginewright.products.tensorrt.variant import Variant
 
 
 def _import_tensorrt_rtx() -> Any:
@@ -19,24 +18,7 @@ def _import_tensorrt_rtx() -> Any:
     return tensorrt_rtx_bindings
 
 
-@dataclass(frozen=True)
-class Product:
-    name: str
-    load: Callable[[], Any]
-    """Imports the Python module, whose shared libraries are loaded by that."""
-    core_library: str
-    """Prefix of the file name of the library that holds the version functions."""
-    library_prefixes: tuple[str, ...]
-    """File names with these prefixes belong to the toolchain and must be listed in it."""
-    has_compute_capabilities: bool
-    """Targets are set on the builder; if not, the engine is for the device that built it."""
-    builder_flags: tuple[str, ...]
-    memory_pools: tuple[str, ...]
-    engine_capabilities: tuple[str, ...]
-    runtime_platforms: tuple[str, ...]
-
-
-TENSORRT_RTX = Product(
+TENSORRT_RTX = Variant(
     name="tensorrt-rtx",
     load=_import_tensorrt_rtx,
     core_library="libtensorrt_rtx.so",
@@ -62,5 +44,3 @@ TENSORRT_RTX = Product(
     # The library for Linux refuses `windows_amd64`.
     runtime_platforms=("same_as_build",),
 )
-
-PRODUCTS = {product.name: product for product in (TENSORRT_RTX,)}

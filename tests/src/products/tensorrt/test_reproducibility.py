@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from enginewright.engines import reproducibility
+from enginewright.engines.reproducibility import TIERS
 from enginewright.engines.tensor import EngineTensor
+from enginewright.products.tensorrt.reproducibility import of_plan
 
 
 @pytest.mark.parametrize(
@@ -16,5 +17,5 @@ from enginewright.engines.tensor import EngineTensor
 )
 def test_tier_of_a_plan(shape: tuple[str | int, ...], has_own_heap: bool, tier: str) -> None:
     tensor = EngineTensor("x", "input", "float16", shape)
-    assert reproducibility.of_plan([tensor], has_own_heap=has_own_heap) == tier
-    assert tier in reproducibility.TIERS
+    assert of_plan([tensor], has_own_heap=has_own_heap) == tier
+    assert tier in TIERS
