@@ -45,6 +45,8 @@ class Family:
     """Fields of that class."""
     compared: bool
     """Whether a test compares its layers with the library's cache, or a document describes them."""
+    documented: str
+    """The document that describes its layers, where nothing compared them; empty otherwise."""
     state: str
     """Name of the formula for the fixed state; empty where none is known."""
     latent: bool
@@ -75,6 +77,7 @@ def family(model_type: str) -> Family:
         defaults={**entry.get("defaults", {}), **own.get("defaults", {})},
         fields=frozenset(entry.get("fields", ())),
         compared=model_type in table["compared"]["types"] or model_type in table["documented"],
+        documented=table["documented"].get(model_type, ""),
         state=formulas[0] if formulas else "",
         latent=model_type in table["latent"]["types"],
         attentions_a_layer=own.get("attentions_a_layer", 1),

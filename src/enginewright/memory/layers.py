@@ -32,6 +32,11 @@ def model_layers(reader: ConfigReader) -> tuple[Layer, ...]:
         reader.doubts.append(
             f"layers of model type `{reader.family.model_type}` were never compared with a cache"
         )
+    if reader.family.documented:
+        reader.guesses.append(
+            f"layers of model type `{reader.family.model_type}` are read after a document "
+            f"({reader.family.documented}), and were never compared with a cache"
+        )
     return _shared(reader, layers)
 
 

@@ -161,7 +161,7 @@ def test_json_nested_without_end_is_refused():
 GOOD = bundle((member("files/0"), b"ID=debian\n"), index={**INDEX, "files": ["/etc/os-release"]})
 
 
-@settings(max_examples=150, deadline=2000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=600), st.integers(0, 10240), st.booleans())
 def test_fuzz_any_bytes_in_a_bundle_are_refused_or_examined(noise, position, repack):
     data = bytearray(gzip.decompress(GOOD) if repack else GOOD)
@@ -180,7 +180,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(sorted(INDEX)), JSON), JSON)
 def test_fuzz_any_json_in_the_index_is_refused_or_examined(changed, nvml):
     index = {**INDEX, "nvml": nvml, **changed, "format": 1}

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from enginewright.errors import InputError
@@ -135,7 +135,7 @@ JSON = (
 NAMES = [*CONFIG, "head_dim", "sliding_window", "layer_types", "rope_scaling", "kv_lora_rank"]
 
 
-@settings(max_examples=150, deadline=1000)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(NAMES), JSON | st.dictionaries(st.text(max_size=6), JSON)))
 def test_fuzz_any_config_is_read_or_refused(changes):
     with contextlib.suppress(InputError):

@@ -140,7 +140,7 @@ def test_a_file_without_the_name_of_a_wheel(tmp_path):
     assert problem.what == "not the name of a wheel"
 
 
-@settings(max_examples=100, deadline=2000)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 400))
 def test_fuzz_a_damaged_wheel_is_read_or_refused(noise, position):
     data = bytearray(wheel(FILES))
