@@ -302,12 +302,7 @@ def torch_path(folder: Path, checkpoint: Path, dtype: str) -> Way:
     exported = path.run(
         "export_onnx",
         {"config": [verified / "config.json"], "weights": [weights]},
-        {
-            "task": "text-generation",
-            "opset": 23,
-            "dtype": dtype,
-            "dynamic_axes": ["batch", "sequence"],
-        },
+        {"task": "text-generation", "opset": 23, "dtype": dtype},
     )
     files = sorted((exported / "model").iterdir())
     built = path.run("build", {"model": files}, engine_parameters([NO_CACHE]), room=PRODUCT)

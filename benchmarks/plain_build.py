@@ -40,8 +40,6 @@ SPEC = ExportSpec(
     task="text-generation",
     opset=23,
     dtype="float16",
-    dynamic_axes=("batch", "sequence"),
-    static_axes={},
 )
 LENGTH = 1024
 ENGINE: dict[str, Any] = {
@@ -62,7 +60,7 @@ def export_model(checkpoint: Path, outputs: Path) -> OnnxRecord:
 
 def check_model(model_path: Path, record: OnnxRecord, reader: Reader) -> None:
     checked = read_model(model_path)
-    parameters = Parameters(SPEC.dynamic_axes, SPEC.dtype, reader, LENGTH)
+    parameters = Parameters(("batch", "sequence"), SPEC.dtype, reader, LENGTH)
     findings = Findings.join(run_checks(checked, record, parameters).values())
     raise_if_any(findings.problems)
     tensors, _ = external_tensors(checked.model, checked.where)

@@ -30,7 +30,6 @@ def engine_test(**fields: Any) -> list[str]:
         {"task": "feature-extraction"},
         {"task": "text-generation", "exporter": "direct", "logits": "last"},
         {"task": "text-generation-with-past", "exporter": "direct"},
-        {"task": "text-generation", "dynamic_axes": ["sequence", "batch"]},
         {"task": "text-generation", "opset": 18},
     ],
 )
@@ -47,10 +46,6 @@ def test_exports_that_exist(fields: dict[str, Any]) -> None:
                 "field `task` has value 'feature-extraction'; exporter 'direct' has only decoders: "
                 "use 'torch'"
             ],
-        ),
-        (
-            {"task": "text-generation", "exporter": "direct", "dynamic_axes": ["batch"]},
-            ["field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"],
         ),
         (
             {"task": "text-generation", "exporter": "direct", "opset": 18},

@@ -17,7 +17,6 @@ from pants_enginewright.models.onnx_model import MadeModel, MakeModel, OnnxModel
 from pants_enginewright.models.targets import (
     CheckpointField,
     DtypeField,
-    DynamicAxesField,
     ExporterField,
     LogitsField,
     OpsetField,
@@ -39,7 +38,6 @@ class ExportModel(MakeModel):
     task: TaskField
     dtype: DtypeField
     opset: OpsetField
-    dynamic_axes: DynamicAxesField
     exporter: ExporterField
     logits: LogitsField
     plugins: PluginsField
@@ -176,7 +174,6 @@ class _DirectExport:
 async def export_direct(request: ExportDirect) -> DirectExport:
     fields, checkpoint = request.fields, request.checkpoint
     parameters = _export_parameters(fields)
-    del parameters["dynamic_axes"]
     result = await Get(
         ActionResult,
         ActionRequest,
@@ -221,7 +218,6 @@ def _export_parameters(fields: ExportModel) -> Dict[str, Any]:
         "task": fields.task.value,
         "opset": fields.opset.value,
         "dtype": fields.dtype.value,
-        "dynamic_axes": thaw(fields.dynamic_axes.value),
     }
 
 

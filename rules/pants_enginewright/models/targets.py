@@ -128,16 +128,6 @@ class OpsetField(NumberField):
     )
 
 
-class DynamicAxesField(ListField):
-    alias = "dynamic_axes"
-    default = ("batch", "sequence")
-    expected = "'batch' and 'sequence': no other axis can be dynamic, and neither can be static"
-    help = "Names of the axes that stay dynamic."
-
-    def is_valid(self) -> bool:
-        return isinstance(self.value, tuple) and sorted(map(str, self.value)) == [*self.default]
-
-
 class ExporterField(ChoiceField):
     alias = "exporter"
     default = "torch"
@@ -177,7 +167,6 @@ class OnnxModelTarget(CheckedTarget):
         TaskField,
         DtypeField,
         OpsetField,
-        DynamicAxesField,
         ExporterField,
         LogitsField,
         PluginsField,
@@ -198,10 +187,6 @@ class OnnxModelTarget(CheckedTarget):
                 yield (
                     f"field `task` has value {name!r}; exporter 'direct' has only decoders: "
                     f"use 'torch'"
-                )
-            if self[DynamicAxesField].value != DynamicAxesField.default:
-                yield (
-                    "field `dynamic_axes` is for exporter 'torch'; 'direct' leaves all axes dynamic"
                 )
             return
         if task is not None and task.has_cache:

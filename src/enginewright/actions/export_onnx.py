@@ -26,7 +26,7 @@ STEP = "export_onnx"
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    spec = ExportSpec.parse(request.parameters)
+    spec = request.decode(ExportSpec)
     config_file = request.file("config")
     weights = [
         file for file in request.files("weights") if not file.path.name.endswith(INDEX_SUFFIX)
@@ -46,7 +46,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     report(STEP, "writing the graph and its weights")
     clean(graph)
     record = write_model(graph, outputs)
-    check_axes(record, module.signature.axes(), spec.dynamic_axes)
+    check_axes(record, module.signature.axes())
     warnings = []
     if config.dtype == "bfloat16" and spec.dtype == "float16":
         warnings.append(

@@ -88,8 +88,8 @@ COSINES = "cosines of numpy"
 POWERS = "powers of torch"
 PARTS = {
     "verified": ["checkpoint.json", "config.json"],
-    "dynamic": ["model/model.onnx", "model/model.onnx.data"],
-    "static": ["model/model.onnx", "model/model.onnx.data"],
+    "half": ["model/model.onnx", "model/model.onnx.data"],
+    "single": ["model/model.onnx", "model/model.onnx.data"],
     "direct": ["model/model.onnx"],
     "converted": ["weights/model.safetensors"],
     "quantized": ["model/model.onnx", "model/model.quantized.data"],
@@ -141,19 +141,14 @@ def run_steps(checkpoint: Path, folder: Path) -> None:
     config, descriptor = verified / "config.json", verified / "checkpoint.json"
     traced: dict[str, Any] = {"task": "text-generation", "opset": 23}
     original = {"config": [config], "weights": [weights]}
-    axes = ["batch", "sequence"]
-    steps.run("dynamic", export_onnx.run, original, **traced, dtype="float16", dynamic_axes=axes)
-    sizes = {"batch": 1, "sequence": 64}
-    static = steps.run(
-        "static", export_onnx.run, original, **traced, dtype="float32", dynamic_axes=[],
-        static_axes=sizes,
-    )  # fmt: skip
+    steps.run("half", export_onnx.run, original, **traced, dtype="float16")
+    single = steps.run("single", export_onnx.run, original, **traced, dtype="float32")
     cached: dict[str, Any] = {"task": "text-generation-with-past", "opset": 23}
     layout = {"config": [config], "descriptor": [descriptor]}
     direct = steps.run("direct", export_direct.run, layout, **cached, dtype="float16")
     stored = {"weights": [weights], "descriptor": [descriptor]}
     steps.run("converted", convert_weights.run, stored, dtype="float16")
-    files = sorted((static / "model").iterdir())
+    files = sorted((single / "model").iterdir())
     quantized = steps.run(
         "quantized", quantize_model.run, {"model": files}, method="int4", group_size=32
     )

@@ -10,7 +10,6 @@ import onnx_ir as ir
 import torch
 
 from enginewright.checkpoint.config import Config, DecoderConfig
-from enginewright.errors import InputError, Problem
 from enginewright.exporters.torch.exact_rotary import use_exact_rotary
 from enginewright.exporters.torch.spec import ExportSpec
 from enginewright.tasks.registry import Task
@@ -39,15 +38,13 @@ def task_module(model: torch.nn.Module, config: Config, task: Task) -> TaskModul
 
 
 def export(module: TaskModule, config: Config, spec: ExportSpec) -> ir.Model:
-    """Trace `module`; axes of the inputs are named, and dynamic where `spec` says so.
+    """Trace `module`; all axes of the inputs are named and dynamic.
 
     Changes the rotary embeddings of `module`, see `exact_rotary`.
     """
     limit = getattr(config, "max_position_embeddings", None)
-    check_lengths(spec, limit)
     if isinstance(config, DecoderConfig):
-        use_exact_rotary(module.model, config, spec.static_axes.get("sequence"))
-    sizes = {**EXAMPLE_SIZES, **spec.static_axes}
+        use_exact_rotary(module.model, config)
     dimensions: dict[str, Any] = {
         axis: torch.export.Dim(axis, max=limit if axis == "sequence" else None)
         for axis in module.signature.axis_names()
@@ -55,15 +52,13 @@ def export(module: TaskModule, config: Config, spec: ExportSpec) -> ir.Model:
     inputs = module.signature.inputs
     # One tensor each: given the same one twice, torch traces the model with one input for both.
     examples = tuple(
-        torch.ones([sizes[axis] for axis in tensor.axes] + [*tensor.sizes], dtype=_dtype(tensor))
+        torch.ones(
+            [EXAMPLE_SIZES[axis] for axis in tensor.axes] + [*tensor.sizes], dtype=_dtype(tensor)
+        )
         for tensor in inputs
     )
     dynamic = {
-        tensor.name: {
-            position: dimensions[axis]
-            for position, axis in enumerate(tensor.axes)
-            if axis in spec.dynamic_axes
-        }
+        tensor.name: {position: dimensions[axis] for position, axis in enumerate(tensor.axes)}
         for tensor in inputs
     }
     assert isinstance(module, torch.nn.Module)
@@ -87,17 +82,3 @@ def export(module: TaskModule, config: Config, spec: ExportSpec) -> ir.Model:
 def _dtype(tensor: TensorSignature) -> torch.dtype:
     dtype: torch.dtype = getattr(torch, tensor.dtype)
     return dtype
-
-
-def check_lengths(spec: ExportSpec, limit: int | None) -> None:
-    """Raise `InputError` where a fixed sequence is longer than `limit` tokens; None is no limit."""
-    length = spec.static_axes.get("sequence")
-    if length is not None and limit is not None and length > limit:
-        raise InputError(
-            Problem(
-                "the sequence is longer than the model's positions",
-                "parameter `static_axes.sequence`",
-                f"at most {limit}, `max_position_embeddings` of config.json",
-                str(length),
-            )
-        )

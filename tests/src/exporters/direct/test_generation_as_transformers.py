@@ -155,12 +155,7 @@ def test_direct_and_torch_exporters_agree(tmp_path, prompts):
     torch_folder = tmp_path / "torch"
     torch_folder.mkdir()
     inputs = {"config": files(config), "weights": files(CHECKPOINT / "model.safetensors")}
-    parameters = {
-        "task": "text-generation",
-        "opset": 23,
-        "dtype": "float32",
-        "dynamic_axes": ["batch", "sequence"],
-    }
+    parameters = {"task": "text-generation", "opset": 23, "dtype": "float32"}
     export_onnx(ActionRequest("export_onnx", inputs, parameters), torch_folder)
     direct, traced = (
         onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

@@ -10,7 +10,7 @@ import transformers
 
 from enginewright.checkpoint.config import DecoderConfig, parse_config
 from enginewright.errors import InputError
-from enginewright.exporters.torch.exact_rotary import RotaryTables, use_exact_rotary
+from enginewright.exporters.torch.exact_rotary import use_exact_rotary
 
 DEFAULT = {"rope_type": "default", "rope_theta": 10000.0}
 LLAMA3 = {
@@ -55,30 +55,19 @@ def tables(model: Any) -> Any:
     return torch.stack(model.model.rotary_emb(torch.zeros(1, dtype=torch.float32), POSITIONS))
 
 
-@pytest.mark.parametrize("length", [None, 100], ids=["dynamic", "static"])
 @pytest.mark.parametrize("rope", [DEFAULT, LLAMA3, YARN], ids=["default", "llama3", "yarn"])
-def test_tables_are_those_of_the_library(rope: dict[str, Any], length: int | None) -> None:
+def test_tables_are_those_of_the_library(rope: dict[str, Any]) -> None:
     model, config = load(rope)
     before = tables(model)
-    use_exact_rotary(model, config, length)
+    use_exact_rotary(model, config)
     after = tables(model)
     assert after.shape == before.shape == (2, 2, 100, 64)
     # Position 99 times a frequency that was rounded otherwise.
     torch.testing.assert_close(after, before, rtol=0, atol=3e-5)
-    is_table = any(isinstance(module, RotaryTables) for module in model.modules())
-    assert is_table == (length is not None)
-
-
-def test_tables_take_the_type_of_the_activations() -> None:
-    model: Any
-    model, config = load(DEFAULT)
-    use_exact_rotary(model, config, 100)
-    cosine, sine = model.model.rotary_emb(torch.zeros(1, dtype=torch.float16), POSITIONS)
-    assert cosine.dtype == sine.dtype == torch.float16
 
 
 def test_other_frequencies_than_declared_are_refused() -> None:
     model, _ = load(DEFAULT)
     _, other = load({**DEFAULT, "rope_theta": 20000.0})
     with pytest.raises(InputError, match="other rotary frequencies"):
-        use_exact_rotary(model, other, None)
+        use_exact_rotary(model, other)

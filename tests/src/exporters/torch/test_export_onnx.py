@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 
 from enginewright.actions import check_graph, export_onnx
 from enginewright.checkpoint.config import Config, DecoderConfig, parse_config
+from enginewright.document import decode
 from enginewright.errors import InputError
 from enginewright.exporters.torch.attention_mask import masked_value
 from enginewright.exporters.torch.export import check_task
@@ -119,7 +120,7 @@ def request(checkpoint: Checkpoint, **parameters: Any) -> ActionRequest:
 
 
 def parameters(task: str, **changes: Any) -> dict[str, Any]:
-    sound = {"task": task, "opset": 23, "dtype": "float16", "dynamic_axes": ["batch", "sequence"]}
+    sound = {"task": task, "opset": 23, "dtype": "float16"}
     return {**sound, **changes}
 
 
@@ -341,18 +342,17 @@ def test_exported_graphs_pass_every_check(exports: Exports) -> None:
         assert len(result["checks"]) == 16
 
 
-def test_an_old_opset_with_a_static_batch(tmp_path: Path) -> None:
+def test_an_old_opset(tmp_path: Path) -> None:
     """Without the norm operators of opset 23 the squares must still be float32."""
     checkpoint = save_checkpoint(tmp_path / "llama", LLAMA, shards=1)
     outputs = tmp_path / "outputs"
     outputs.mkdir()
-    given = parameters(
-        "text-generation", opset=18, dynamic_axes=["sequence"], static_axes={"batch": 2}
-    )
+    given = parameters("text-generation", opset=18)
     result = export_onnx.run(request(checkpoint, **given), outputs)
-    assert read_record(outputs / "onnx.json").inputs[0].shape == (2, "sequence")
+    assert read_record(outputs / "onnx.json").inputs[0].shape == ("batch", "sequence")
     assert result["warnings"] == []
-    axes = {"input_ids": {"1": "sequence"}, "logits": {"1": "sequence"}}
+    both = {"0": "batch", "1": "sequence"}
+    axes = {"input_ids": both, "logits": both}
     assert checks_of(tmp_path, axes, "float16")["warnings"] == []
     operators = {node.op_type for node in graph_of(tmp_path).graph.node}
     assert "Pow" in operators
@@ -436,13 +436,6 @@ def test_a_rope_scaling_that_cannot_be_exported(kind: str) -> None:
     assert f"actual:   {kind}" in text
 
 
-def test_a_static_sequence_longer_than_the_positions(tmp_path: Path) -> None:
-    checkpoint = save_checkpoint(tmp_path / "a", ENCODER, shards=1)
-    given = parameters("feature-extraction", dynamic_axes=["batch"], static_axes={"sequence": 65})
-    text = errors_of(lambda: export_onnx.run(request(checkpoint, **given), tmp_path))
-    assert "at most 64, `max_position_embeddings` of config.json" in text
-
-
 def test_changed_weights_are_noticed(tmp_path: Path) -> None:
     checkpoint = save_checkpoint(tmp_path / "a", ENCODER, shards=1)
     promised = request(checkpoint, **parameters("feature-extraction"))
@@ -504,4 +497,4 @@ def test_a_pointer_instead_of_weights(tmp_path: Path) -> None:
 
 
 def test_the_spec_of_the_tests_is_sound() -> None:
-    assert ExportSpec.parse(parameters("text-generation")).opset == 23
+    assert decode(ExportSpec, parameters("text-generation"), "p").opset == 23
