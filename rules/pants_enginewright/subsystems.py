@@ -9,7 +9,6 @@ ENVIRONMENTS = {
     "export": "lockfiles:export",
     "onnx": "lockfiles:onnx",
     "run": "lockfiles:run",
-    "tensorrt_rtx": "lockfiles:tensorrt_rtx",
     "validate": "lockfiles:validate",
     "cuda": "lockfiles:cuda",
     "extension": "lockfiles:extension",

@@ -45,7 +45,9 @@ CHANGES = [
 # An edit of a rule starts the daemon anew: these rows ask for the file's dependents instead.
 PLUGIN = "rules/pants_enginewright"
 RULES = [
-    (f"{PLUGIN}/fields.py", ALL),
+    (f"{PLUGIN}/build_files/fields.py", ALL),
+    (f"{PLUGIN}/products/tensorrt_rtx/build.py", ALL),
+    (f"{PLUGIN}/products/onnxruntime/build.py", []),
     (f"{PLUGIN}/steps/action.py", ALL),
     (f"{PLUGIN}/engines/engine.py", ALL),
     (f"{PLUGIN}/goals/package.py", ALL),

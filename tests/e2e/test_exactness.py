@@ -145,7 +145,13 @@ MUTATIONS = [
         "a field of the tokenizer's config",
         "models/tiny/tokenizer_config.json",
         replace('"model_max_length": 1024', '"model_max_length": 1000'),
-        [*VERIFY, *MANIFEST, *MEASURE, *CACHED_MANIFEST],
+        [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
+    ),
+    Mutation(
+        "a setting of the generation",
+        "models/tiny/generation_config.json",
+        replace('"do_sample": false', '"do_sample": true'),
+        [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
     ),
     Mutation("the mtime of the weights", "models/tiny/model.safetensors", lambda c: c, []),
     # The export.
@@ -161,16 +167,16 @@ MUTATIONS = [
         replace('dtype="float16"', 'dtype="float32"'),
         [*EXPORT, *ENGINE, *ESTIMATE, *MEASURE, *JUDGE],
     ),
-    Mutation("the code of the exporter", f"{LIBRARY}/onnx_torch/export.py", COMMENT, EXPORT),
+    Mutation("the code of the exporter", f"{LIBRARY}/exporters/torch/export.py", COMMENT, EXPORT),
     Mutation(
         "the code of the direct exporter",
-        f"{LIBRARY}/onnx_direct/decoder_graph.py",
+        f"{LIBRARY}/exporters/direct/decoder_graph.py",
         COMMENT,
         [*CACHED_EXPORT, *OTHER_EXPORT],
     ),
     Mutation(
         "the code of a graph check",
-        f"{LIBRARY}/graph_check/half_norms.py",
+        f"{LIBRARY}/checks/half_norms.py",
         COMMENT,
         [*CHECK_GRAPH, *CACHED_CHECK_GRAPH, *OTHER_CHECK_GRAPH],
     ),
@@ -190,18 +196,32 @@ MUTATIONS = [
     Mutation(
         "the compute capability",
         "engines/BUILD",
-        lambda content: b'"12.0"'.join(content.rsplit(b'"8.9"', 1)),
+        replace('["8.9", "12.0"]', '["8.6", "12.0"]'),
         [*OTHER_BUILD, *OTHER_MANIFEST],
     ),
     Mutation(
+        "the order of the compute capabilities",
+        "engines/BUILD",
+        replace('["8.9", "12.0"]', '["12.0", "8.9"]'),
+        [],
+    ),
+    Mutation(
+        "a field set to the product's own default",
+        "engines/BUILD",
+        replace(
+            'name="other",', 'name="other",\n    optimization_level=3,\n    tiling_level="none",'
+        ),
+        [],
+    ),
+    Mutation(
         "the code of the builder",
-        f"{LIBRARY}/engine/builder.py",
+        f"{LIBRARY}/products/tensorrt/builder.py",
         COMMENT,
         [*BUILD, *CACHED_BUILD, *OTHER_BUILD],
     ),
     Mutation(
         "the code of the manifest's check",
-        f"{LIBRARY}/engine/package_check.py",
+        f"{LIBRARY}/engines/package_check.py",
         COMMENT,
         ["check_engine engines:tiny_accuracy"],
     ),
@@ -296,6 +316,15 @@ def test_a_change_runs_exactly_its_steps(
     assert changed.ran == sorted(mutation.runs)
     assert changed.reused <= {"memory", "local cache"}
     assert_nothing_ran(undone, first)
+
+
+def test_weights_that_may_be_executed_run_nothing(workspace: Workspace, first: Run) -> None:
+    weights = workspace.root / "models/tiny/model.safetensors"
+    weights.chmod(0o755)
+    try:
+        assert_nothing_ran(workspace.build(), first)
+    finally:
+        weights.chmod(0o644)
 
 
 def test_a_library_with_another_hash_is_refused(workspace: Workspace, first: Run) -> None:

@@ -31,7 +31,7 @@ model_checkpoint(
     name="checkpoint",
     config="config.json",
     weights=["model.safetensors"],
-    tokenizer=["tokenizer.json", "tokenizer_config.json"],
+    tokenizer=["tokenizer.json", "tokenizer_config.json", "generation_config.json"],
 )
 onnx_model(
     name="fp16", checkpoint=":checkpoint", task="text-generation", dtype="float16", opset=23
@@ -97,7 +97,7 @@ tensorrt_rtx_engine(
     model="models/other:fp16",
     toolchain="toolchains:rtx1.7_cu13.0",
     profiles=[{"batch": (1, 1, 4), "sequence": (1, 64, 256)}],
-    compute_capabilities=["8.9"],
+    compute_capabilities=["8.9", "12.0"],
 )
 """
 
@@ -168,6 +168,8 @@ def write_model(folder: Path, draw: random.Random, build: str) -> None:
     folder.mkdir(parents=True)
     for name in TOKENIZER:
         shutil.copyfile(TREE / "models" / "qwen3" / name, folder / name)
+    settings = {"do_sample": False, "eos_token_id": 0}
+    (folder / "generation_config.json").write_text(json.dumps(settings))
     (folder / "config.json").write_text(json.dumps(config(draw), indent=2) + "\n")
     write_weights(folder / "model.safetensors", draw)
     text = (TREE / "models" / "qwen3" / "heldout.txt").read_text(encoding="utf-8")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import dataclasses
+from types import SimpleNamespace
+from typing import Any, Optional
 
 import pytest
 from pants.engine.fs import Digest
+from pants.engine.internals.session import RunId
+from pants.engine.process import ProcessResultMetadata
 from pants_enginewright.goals.record import warning_lines
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import Files
-from pants_enginewright.steps.record import NotDeterministicError, raise_if_not_deterministic
+from pants_enginewright.steps.record import (
+    NotDeterministicError,
+    RecordSteps,
+    raise_if_not_deterministic,
+    record_steps,
+)
 
 
 def step(action: str, repeated: Optional[str]) -> ActionResult:
@@ -59,3 +68,23 @@ def test_warnings_are_lines_of_their_own() -> None:
         "export_onnx models/a:fp16: one",
         "export_onnx models/a:fp16: two",
     ]
+
+
+def run_of(run_id: int, milliseconds: int, is_fresh: bool = False) -> ActionResult:
+    environment: Any = SimpleNamespace(remote_execution=False)
+    metadata = ProcessResultMetadata(milliseconds, environment, "ran", source_run_id=run_id)
+    return dataclasses.replace(step("pytest", None), metadata=metadata, is_fresh=is_fresh)
+
+
+def test_a_test_that_ran_again_asks_for_another_record() -> None:
+    first, second = run_of(1, 78_000), run_of(2, 50_000)
+    # Equal, or each hit would look like another result than the run that it stands for.
+    assert first == second
+    assert RecordSteps("tests", (first,)) != RecordSteps("tests", (second,))
+    (described,) = record_steps(RecordSteps("tests", (second,)), RunId(2)).steps
+    assert (described["source"], described["milliseconds"]) == ("ran", 50_000)
+
+
+def test_a_step_that_ran_past_the_caches_is_another_in_each_run() -> None:
+    assert run_of(1, 10, is_fresh=True) != run_of(2, 10, is_fresh=True)
+    assert run_of(1, 10, is_fresh=True) == run_of(1, 10, is_fresh=True)

@@ -46,9 +46,14 @@ class Engine:
         return self.kind.address
 
     @property
+    def runs_here(self) -> bool:
+        """Whether it needs no device."""
+        return self.kind.runs_in is not None
+
+    @property
     def candidate(self) -> Optional[Candidate]:
         """What a test measures: the engine itself where it runs on this host."""
-        if self.kind.runs_in is None:
+        if not self.runs_here:
             return self.built.candidate
         package = ActionInput.of("package", self.package, "package")
         return Candidate((package,), room=self.kind.room)

@@ -52,8 +52,8 @@ class Candidate:
     """What a test measures on a host without a device."""
 
     inputs: Tuple[ActionInput, ...]
-    """`package`, where the engine itself runs there; else `model` and `serving`, which compute
-    what the engine computes."""
+    """`package`, where the engine itself runs there; else `model`, which computes what the engine
+    computes."""
     limits: FrozenDict[str, int] = field(default_factory=FrozenDict)
     """Greatest `batch`, `sequence` and `total_sequence` that the engine takes, where the inputs do
     not say it."""

@@ -32,7 +32,7 @@ from pants_enginewright.environments.tool_environment import (
 )
 from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.steps.files import ComposeFiles, Data, Files, ListData, ListFiles
 
 
 class LockToolchainSubsystem(GoalSubsystem):
@@ -101,7 +101,7 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
     environment = found.of(ToolEnvironmentKind)
     lock = await Get(HydratedSources, HydrateSourcesRequest(environment.lock))
     requested, locked = await MultiGet(
-        Get(Files, ListFiles(wanted)), Get(Files, ListFiles(lock.snapshot.digest))
+        Get(Data, ListData(wanted)), Get(Data, ListData(lock.snapshot.digest))
     )
     result = await Get(
         ActionResult,
@@ -111,8 +111,8 @@ async def lock_toolchain(request: ToolchainLockRequest) -> ToolchainLock:
             address=target.address,
             environment="host",
             inputs=[
-                ActionInput.of("request", requested),
-                ActionInput.of("lock", locked),
+                ActionInput.of("request", requested.files),
+                ActionInput.of("lock", locked.files),
                 ActionInput.of("wheels", tools.wheels),
             ],
             parameters={"python": environment.python.value},

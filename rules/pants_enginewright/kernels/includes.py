@@ -23,7 +23,7 @@ from pants.engine.unions import UnionRule
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.kernels.targets import CodeSourcesField, IncludeDirsField
 from pants_enginewright.steps.action import ActionInput
-from pants_enginewright.steps.files import Files, ListFiles
+from pants_enginewright.steps.files import Data, ListData
 
 # Strings hide comment markers, and comments hide includes.
 _TOKEN = re.compile(
@@ -105,12 +105,12 @@ async def collect_code(request: CodeRequest) -> Code:
     headers = await Get(Headers, HeadersRequest(sources.snapshot.files, request.include_dirs))
     digest = await Get(Digest, PathGlobs(headers.paths))
     listed_sources, listed_headers = await MultiGet(
-        Get(Files, ListFiles(sources.snapshot.digest)), Get(Files, ListFiles(digest))
+        Get(Data, ListData(sources.snapshot.digest)), Get(Data, ListData(digest))
     )
     return Code(
         (
-            ActionInput.of("sources", listed_sources, FOLDER),
-            ActionInput.of("headers", listed_headers, FOLDER),
+            ActionInput.of("sources", listed_sources.files, FOLDER),
+            ActionInput.of("headers", listed_headers.files, FOLDER),
         )
     )
 

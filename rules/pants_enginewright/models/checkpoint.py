@@ -28,7 +28,7 @@ from pants_enginewright.models.targets import (
 )
 from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.steps.files import ComposeFiles, File, Files, ListFiles
+from pants_enginewright.steps.files import ComposeFiles, Data, File, Files, ListData
 
 CHECKPOINT_ENDINGS = (".json", ".safetensors")
 
@@ -167,7 +167,8 @@ async def collect_checkpoint_files(request: CheckpointFilesRequest) -> Checkpoin
     # NB: the rule that uses the files reports all that are missing; globs would stop at the first.
     digest = await Get(Digest, PathGlobs([os.path.join(folder, name) for name in request.names]))
     inside = await Get(Digest, RemovePrefix(digest, folder))
-    return CheckpointFiles(await Get(Files, ListFiles(inside)), ())
+    listed = await Get(Data, ListData(inside))
+    return CheckpointFiles(listed.files, ())
 
 
 @rule
@@ -214,9 +215,9 @@ async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
             enable_codegen=True,
         ),
     )
-    listed = await Get(Files, ListFiles(sources.snapshot.digest))
+    listed = await Get(Data, ListData(sources.snapshot.digest))
     wanted = {os.path.basename(name): name for name in request.names}
-    entries = [f.at(wanted[f.name]) for f in listed.entries if f.name in wanted]
+    entries = [f.at(wanted[f.name]) for f in listed.files.entries if f.name in wanted]
     return PinnedFiles(await Get(Files, ComposeFiles(tuple(entries))))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Tuple
+from typing import Dict, Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,16 @@ class Task:
     """What a traced graph leaves dynamic."""
     describes: str
     """For the field's help."""
+    read_beside: Optional[Tuple[str, ...]] = None
+    """Names of the files beside a model that a measurement reads; None: any of them."""
     is_decoder: bool = False
     """Whether the exporter `direct` writes its graph, and its size follows from the config."""
     has_cache: bool = False
     """Whether its graph keeps keys and values; only the exporter `direct` writes such a one."""
+
+    def is_read(self, name: str) -> bool:
+        """Whether a measurement reads the file of that name beside the model."""
+        return self.read_beside is None or name in self.read_beside
 
     def module(self, part: str) -> str:
         """Dotted name of a part of its room, such as `measure`."""
@@ -36,6 +42,7 @@ TASKS: Dict[str, Task] = {
             "text_dataset",
             ("batch", "sequence"),
             "input_ids to logits",
+            read_beside=("tokenizer.json",),
             is_decoder=True,
         ),
         Task(
@@ -44,6 +51,7 @@ TASKS: Dict[str, Task] = {
             "text_dataset",
             ("batch", "sequence"),
             "the same with a KV cache; exporter `direct`",
+            read_beside=("tokenizer.json",),
             is_decoder=True,
             has_cache=True,
         ),

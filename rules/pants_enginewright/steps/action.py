@@ -158,6 +158,8 @@ class ActionResult:
     metadata: ProcessResultMetadata
     repeated: Optional[str] = None
     """sha256 of the tree of what it put out when it ran once more, to compare."""
+    is_fresh: bool = False
+    """Whether it ran past all caches, and so in each run anew."""
     warnings: Tuple[str, ...] = field(init=False)
     """What the step warns of; read once, since the record of every run asks for it."""
 
@@ -175,7 +177,8 @@ class ActionResult:
         return hash(self._identity())
 
     def _identity(self) -> Tuple[Any, ...]:
-        return (self.action, self.address, self.key, self.files, self.result, self.repeated)
+        run = self.metadata.source_run_id if self.is_fresh else None
+        return (self.action, self.address, self.key, self.files, self.result, self.repeated, run)
 
 
 class ActionFailed(Exception):  # noqa: N818
@@ -318,6 +321,7 @@ async def run_action(
         result.stdout.decode(errors="replace"),
         result.metadata,
         repeated,
+        request.fresh or damage is not None,
     )
 
 

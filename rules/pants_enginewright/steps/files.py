@@ -35,6 +35,10 @@ class File:
     def entry(self) -> FileEntry:
         return FileEntry(self.path, FileDigest(self.sha256, self.size), self.is_executable)
 
+    def plain(self) -> File:
+        """As data, which nobody starts: a checkout may call any file executable."""
+        return File(self.path, self.sha256, self.size)
+
     def described(self) -> Dict[str, Any]:
         return {"sha256": self.sha256, "size": self.size}
 
@@ -51,6 +55,18 @@ class Files:
 @dataclass(frozen=True)
 class ListFiles:
     digest: Digest
+
+
+@dataclass(frozen=True)
+class ListData:
+    """Asks for files of the tree as data, whatever may be executable there."""
+
+    digest: Digest
+
+
+@dataclass(frozen=True)
+class Data:
+    files: Files
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,14 @@ async def list_files(request: ListFiles) -> Files:
         if isinstance(entry, FileEntry)
     ]
     return Files(request.digest, tuple(sorted(files, key=lambda file: file.path)))
+
+
+@rule
+async def list_data(request: ListData) -> Data:
+    listed = await Get(Files, ListFiles(request.digest))
+    if not any(file.is_executable for file in listed.entries):
+        return Data(listed)
+    return Data(await Get(Files, ComposeFiles(tuple(file.plain() for file in listed.entries))))
 
 
 @rule

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 from pants.engine.engine_aware import EngineAwareReturnType
 from pants.engine.internals.session import RunId
@@ -23,6 +23,16 @@ class RecordSteps:
     root: str
     """Names the result."""
     steps: Tuple[ActionResult, ...]
+    runs: Tuple[Tuple[int, Optional[int]], ...] = field(init=False)
+    """For each step the run that its result comes from, and how many milliseconds it took.
+
+    Results are equal whenever they were made, so that a hit looks like what it stands for. Without
+    this a step that ran again would be answered with the record of the run before.
+    """
+
+    def __post_init__(self) -> None:
+        runs = ((s.metadata.source_run_id, s.metadata.total_elapsed_ms) for s in self.steps)
+        object.__setattr__(self, "runs", tuple(runs))
 
 
 @dataclass(frozen=True)

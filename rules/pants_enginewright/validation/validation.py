@@ -26,7 +26,7 @@ from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.tasks import TASKS, Task, modules
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
-from pants_enginewright.steps.files import ComposeFiles, Files, ListFiles
+from pants_enginewright.steps.files import ComposeFiles, Data, Files, ListData
 from pants_enginewright.validation import checked_package
 from pants_enginewright.validation.checked_package import CheckedPackage, CheckPackage
 from pants_enginewright.validation.targets import (
@@ -150,8 +150,12 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     raise_if_other_dataset(task, target, found.target)
     source = found.of(DatasetKind).source
     hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
-    listed = await Get(Files, ListFiles(hydrated.snapshot.digest))
-    text = await Get(Files, ComposeFiles((listed.entries[0].at("dataset.txt"),)))
+    listed = await Get(Data, ListData(hydrated.snapshot.digest))
+    text = await Get(Files, ComposeFiles((listed.files.entries[0].at("dataset.txt"),)))
+    beside, tokenizer = [
+        await Get(Files, ComposeFiles(tuple(f for f in files.entries if task.is_read(f.name))))
+        for files in (engine.built.source.serving, reference.tokenizer)
+    ]
     measured = await Get(
         ActionResult,
         ActionRequest,
@@ -161,9 +165,11 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             environment="validate",
             inputs=[
                 *candidate.inputs,
+                # A package has what is served with it.
+                *(() if engine.runs_here else (ActionInput.of("serving", beside),)),
                 ActionInput.of("config", reference.config, "reference"),
                 ActionInput.of("weights", reference.weights, "reference"),
-                ActionInput.of("tokenizer", reference.tokenizer, "reference"),
+                ActionInput.of("tokenizer", tokenizer, "reference"),
                 ActionInput.of("dataset", text),
             ],
             parameters=plan_measurement(target, engine.built.source, candidate),

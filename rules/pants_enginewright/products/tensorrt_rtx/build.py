@@ -30,7 +30,7 @@ from pants_enginewright.products.tensorrt_rtx.targets import (
     WeightStreamingField,
     WorkspaceField,
 )
-from pants_enginewright.steps.action import ActionInput, ActionRequest
+from pants_enginewright.steps.action import ActionRequest
 from pants_enginewright.steps.files import ComposeFiles, Files
 
 PLAN = "engine.plan"
@@ -105,10 +105,7 @@ async def build_tensorrt_rtx_engine(fields: BuildTensorrtRtxEngine) -> BuiltEngi
         result=built.result,
         artifacts=plan,
         steps=(*built.steps, *(kernel.step for kernel in kernels)),
-        candidate=Candidate(
-            (*built.model.inputs, ActionInput.of("serving", built.model.checkpoint.tokenizer)),
-            fields.profiles.greatest_sizes(),
-        ),
+        candidate=Candidate(built.model.inputs, fields.profiles.greatest_sizes()),
         toolchain=toolchain,
         estimate=built.estimate,
         kernels=kernels,
