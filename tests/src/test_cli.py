@@ -212,7 +212,7 @@ def test_row_25_size_with_a_context_above_the_config(tmp_path, capsys):
 
 def test_lock_check_and_from_host(h200, tmp_path, capsys):
     assert main(["lock-toolchain", "--from-host", "--bundle", h200]) == 1
-    assert "no TensorRT whose four version fields are known" in capsys.readouterr().err
+    assert "no product whose four version fields are known" in capsys.readouterr().err
     assert main(["lock-toolchain"]) == 1
     request = tmp_path / "request.toml"
     request.write_text(

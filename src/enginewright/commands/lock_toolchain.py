@@ -37,7 +37,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "the toolchain file")
     parser.add_argument("--check", action="store_true", help="whether a toolchain fits the host")
     parser.add_argument("--from-host", action="store_true", help="print a request for this host")
-    parser.add_argument("--environment", default="lockfiles:tensorrt_rtx", metavar="ADDRESS")
+    parser.add_argument(
+        "--environment",
+        metavar="ADDRESS",
+        help="of the request that --from-host prints, by default the product's in lockfiles",
+    )
     add_bundle(parser)
 
 

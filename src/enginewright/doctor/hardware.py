@@ -12,9 +12,9 @@ from enginewright.host.fact import Fact
 from enginewright.host.model import Gpu, Host
 
 NO_GPU = (
-    "No NVIDIA GPU here. What still works: checking and exporting models, building TensorRT for "
-    "RTX engines, validating in ONNX Runtime on the CPU, sizing, locking. What does not: running "
-    "an engine, and building for products that tune on the device."
+    "No NVIDIA GPU here. What still works: checking and exporting models, building engines ahead "
+    "of time, running those that need no GPU, validating on the CPU, sizing, locking. What does "
+    "not: running an engine that needs one, and building for products that tune on the device."
 )
 NO_GPU_SEEN = "No NVIDIA GPU was seen, but not every source could be asked: there may be one."
 _LARGEST_MEMORY = 4 << 40

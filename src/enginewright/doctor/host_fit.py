@@ -80,10 +80,11 @@ def host_device(host: Host) -> Device | None:
     return None
 
 
-def host_request(host: Host, environment: str) -> str:
+def host_request(host: Host, environment: str | None = None) -> str:
     """The text of a request for what the host has; raise `InputError` for what it lacks.
 
-    The product is the TensorRT that is installed with all four version fields.
+    The product is the first that is installed with all four version fields; `environment` is the
+    address of its tool environment, by default the one of that name in `lockfiles`.
     """
     whole = [
         item
@@ -96,7 +97,7 @@ def host_request(host: Host, environment: str) -> str:
     if not whole:
         problems.append(
             Problem(
-                "no TensorRT whose four version fields are known",
+                "no product whose four version fields are known",
                 "host",
                 "a Python distribution, or the development header",
                 ", ".join(f"{item.product} {item.version}" for item in host.tensorrt) or "none",
@@ -110,15 +111,17 @@ def host_request(host: Host, environment: str) -> str:
         problems.append(Problem("the driver's CUDA level is unknown", "host"))
     if problems or device is None:
         raise InputError(problems)
+    name = whole[0].product
+    environment = environment or f"lockfiles:{name.replace('-', '_')}"
     lines = [
-        f'product = "{whole[0].product}"',
+        f'product = "{name}"',
         f'version = "{whole[0].version.value}"',
         f'cuda = "{cuda}"',
         f'environment = "{environment}"',
         f'compute_capabilities = ["{device.compute_capability}"]',
         f'driver = "{device.driver}"',
     ]
-    row = product_row(whole[0].product, str(whole[0].version.value))
+    row = product_row(name, str(whole[0].version.value))
     if row is None or row["gpu_bound"]:
         lines += ["", *device.lines()]
     return "\n".join(lines) + "\n"

@@ -88,5 +88,5 @@ def test_a_request_from_a_host_can_be_read(tmp_path):
 def test_a_request_from_a_bare_host_says_everything_that_is_missing():
     with pytest.raises(InputError) as caught:
         host_request(probe(CapturedSource(Capture())), "e")
-    for part in ("no TensorRT", "no GPU with a driver", "CUDA level is unknown"):
+    for part in ("no product whose", "no GPU with a driver", "CUDA level is unknown"):
         assert part in str(caught.value)
