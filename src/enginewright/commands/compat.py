@@ -7,8 +7,8 @@ import sys
 
 from enginewright import canonical_json
 from enginewright.commands.command import Command
-from enginewright.compatibility.question import Question, answer
-from enginewright.compatibility.tables import TABLES, row, table
+from enginewright.compatibility.question import Question, answer, asked_row
+from enginewright.compatibility.tables import TABLES, table
 from enginewright.errors import raise_if_any
 
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         for key in table(options.table):
             print(key)
         return 0
-    found = row(options.table, " ".join(options.key))
+    found = asked_row(options.table, " ".join(options.key))
     question = Question(
         target=options.target,
         gcc=options.gcc,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enginewright.compatibility.tables import HOW_TO_ADD, Row, find, table
-from enginewright.compatibility.version import Version
+from enginewright.compatibility.tables import HOW_TO_ADD, Row, find, row, table
+from enginewright.compatibility.version import Version, try_version
 from enginewright.errors import Problem
 
 
@@ -33,15 +33,32 @@ def minimum_driver(cuda: str) -> DriverRequirement | None:
     return DriverRequirement(Version.parse(minimum), found)
 
 
+def release_row(cuda: str) -> Row:
+    """The row of a CUDA release; for one that has none, what the rule of its major says.
+
+    Raises `InputError` where neither is known.
+    """
+    found = find("driver_cuda", cuda)
+    requirement = minimum_driver(cuda) if found is None and try_version(cuda) else None
+    if requirement is None:
+        return found or row("driver_cuda", cuda)
+    values = {
+        "minor_compatible_driver": str(requirement.minimum),
+        "by_rule": f"the table has no row for {cuda}; every release of a major version runs on the "
+        "oldest driver of that major, PTX apart",
+    }
+    return Row("driver_cuda", cuda, values, requirement.row.source)
+
+
 def _nearest_of_major(cuda: str) -> Row | None:
     """The row below a release that has none, of a major whose releases share one driver."""
     version = Version.parse(cuda)
     rows = [
-        row
-        for key, row in table("driver_cuda").items()
+        below
+        for key, below in table("driver_cuda").items()
         if Version.parse(key).major == version.major
         and Version.parse(key) <= version
-        and "minor_compatible_driver" in row.values
+        and "minor_compatible_driver" in below.values
     ]
     return rows[-1] if rows else None
 
@@ -84,7 +101,7 @@ def newest_cuda(driver: str) -> Row | None:
     """
     version = Version.parse(driver)
     fitting = [
-        row for row in table("driver_cuda").values() if Version.parse(row["driver"]) <= version
+        one for one in table("driver_cuda").values() if Version.parse(one["driver"]) <= version
     ]
     return fitting[-1] if fitting else None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from enginewright.compatibility.driver import driver_problem
+from enginewright.compatibility.driver import driver_problem, release_row
 from enginewright.compatibility.onnx_reader import reader_problems
 from enginewright.compatibility.product import precisions_on
-from enginewright.compatibility.tables import Row
+from enginewright.compatibility.tables import Row, row
 from enginewright.compatibility.toolkit import ptx_problem, toolkit_problems
 from enginewright.compatibility.torch_wheel import wheel_problem
 from enginewright.compatibility.version import ComputeCapability
@@ -41,41 +41,46 @@ _ASKABLE = {
 """What each table can answer."""
 
 
-def answer(row: Row, question: Question) -> list[Problem]:
+def asked_row(table: str, key: str) -> Row:
+    """The row that is asked about; raises `InputError` that says how to add one."""
+    return release_row(key) if table == "driver_cuda" else row(table, key)
+
+
+def answer(found: Row, question: Question) -> list[Problem]:
     """Why the row does not go with what was asked; empty when it does.
 
     Raises `InputError` for a question that the table has no answer to.
     """
-    askable = _ASKABLE.get(row.table, [])
+    askable = _ASKABLE.get(found.table, [])
     wrong = [name for name in question.asked if name not in askable]
     if wrong:
         raise InputError(
             Problem(
-                f"table {row.table} says nothing about {', '.join(wrong)}",
+                f"table {found.table} says nothing about {', '.join(wrong)}",
                 expected=", ".join(askable) or "no question",
             )
         )
-    if row.table == "torch_wheel" and question.target:
-        problem = wheel_problem(row.key, question.target)
+    if found.table == "torch_wheel" and question.target:
+        problem = wheel_problem(found.key, question.target)
         return [problem] if problem else []
-    if row.table == "toolkit":
+    if found.table == "toolkit":
         targets = [ComputeCapability.parse(question.target)] if question.target else []
-        problems = toolkit_problems(row.key, targets, gcc=question.gcc)
-        unread = ptx_problem(question.ptx, row.key) if question.ptx else None
+        problems = toolkit_problems(found.key, targets, gcc=question.gcc)
+        unread = ptx_problem(question.ptx, found.key) if question.ptx else None
         return [*problems, unread] if unread else problems
-    if row.table == "product" and question.target:
-        return _product(row, ComputeCapability.parse(question.target))
-    if row.table == "onnx_reader":
-        opset = question.opset if question.opset is not None else row["opset_max"]
-        return reader_problems(row.key, opset=opset, ir_version=question.ir_version or 0)
-    if row.table == "driver_cuda" and question.driver:
-        problem = driver_problem(question.driver, row.key)
+    if found.table == "product" and question.target:
+        return _product(found, ComputeCapability.parse(question.target))
+    if found.table == "onnx_reader":
+        opset = question.opset if question.opset is not None else found["opset_max"]
+        return reader_problems(found.key, opset=opset, ir_version=question.ir_version or 0)
+    if found.table == "driver_cuda" and question.driver:
+        problem = driver_problem(question.driver, found.key)
         return [problem] if problem else []
     return []
 
 
-def _product(row: Row, capability: ComputeCapability) -> list[Problem]:
-    if precisions_on(row, capability) is not None:
+def _product(found: Row, capability: ComputeCapability) -> list[Problem]:
+    if precisions_on(found, capability) is not None:
         return []
-    able = ", ".join(row["precisions"])
-    return [Problem(f"{row.key} does not run on {capability}", row.name, able, str(capability))]
+    able = ", ".join(found["precisions"])
+    return [Problem(f"{found.key} does not run on {capability}", found.name, able, str(capability))]

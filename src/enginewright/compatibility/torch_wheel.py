@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from enginewright.compatibility.tables import row, table
+from enginewright.compatibility.device_code import binary_runs, ptx_runs
+from enginewright.compatibility.integrated import is_tegra
+from enginewright.compatibility.tables import Row, row, table
 from enginewright.compatibility.version import ComputeCapability
 from enginewright.errors import Problem
 
@@ -15,10 +17,12 @@ def wheel_problem(build: str, target: str) -> Problem | None:
     """
     found = row("torch_wheel", build)
     capability = ComputeCapability.parse(target)
+    if is_tegra(capability):
+        return _jetson(found, capability)
     codes = [ComputeCapability.parse(text) for text in found["compute_capabilities"]]
-    if any(code.major == capability.major and code.minor <= capability.minor for code in codes):
+    if any(binary_runs(code, capability) for code in codes):
         return None
-    if found["ptx"] and ComputeCapability.parse(found["ptx"]) <= capability:
+    if found["ptx"] and ptx_runs(ComputeCapability.parse(found["ptx"]), capability):
         return None
     able = [key for key in table("torch_wheel") if key != build and not _misses(key, capability)]
     side = "older" if capability < min(codes) else "newer"
@@ -32,6 +36,17 @@ def wheel_problem(build: str, target: str) -> Problem | None:
     )
 
 
+def _jetson(found: Row, capability: ComputeCapability) -> Problem:
+    return Problem(
+        f"torch's {found.key} wheels of this table are for x86-64, and {capability} is a Jetson",
+        found.name,
+        "a wheel for aarch64 of the board's JetPack release",
+        f"{capability}; code for {', '.join(found['compute_capabilities'])}",
+        "use NVIDIA's wheels or containers for Jetson. Machine code of desktop GPUs is not "
+        "promised to run there, and reports disagree whether it does",
+    )
+
+
 def _misses(build: str, capability: ComputeCapability) -> bool:
     codes = [ComputeCapability.parse(c) for c in row("torch_wheel", build)["compute_capabilities"]]
-    return not any(c.major == capability.major and c.minor <= capability.minor for c in codes)
+    return not any(binary_runs(code, capability) for code in codes)

@@ -50,7 +50,8 @@ def test_unknown_toolkit_lists_the_known_ones():
 
 
 def test_toolkits_for_a_capability():
-    assert toolkits_for(ComputeCapability.parse("12.1")) == ["12.9", "13.0"]
+    able = toolkits_for(ComputeCapability.parse("12.1"))
+    assert able == ["12.9", "13.0", "13.1", "13.2", "13.3"]
 
 
 def test_row_40_ptxas_older_than_the_compilers_ptx():
@@ -64,3 +65,23 @@ def test_a_full_version_finds_the_row_of_its_release():
     assert toolkit_row("13.0.88").key == "13.0"
     with pytest.raises(InputError, match="toolkit has no such row"):
         toolkit_row("11.7.99")
+
+
+@pytest.mark.parametrize(
+    ("emitted", "cuda", "what"),
+    [
+        ("9.2", "13.2", None),
+        ("9.2", "13.1", "ptxas of CUDA 13.1 cannot read PTX 9.2"),
+        ("9.9", "13.9", "the table of PTX versions has no row for PTX 9.9"),
+        ("42.0", "99.0", "the table of PTX versions has no row for PTX 42.0"),
+        ("6.0", "13.0", None),
+    ],
+)
+def test_row_d7_ptx_that_the_table_lacks_is_never_read(emitted, cuda, what):
+    problem = ptx_problem(emitted, cuda)
+    assert (problem is None) if what is None else problem.what.startswith(what)
+
+
+@pytest.mark.parametrize("toolkit", ["13.1", "13.2", "13.2.86"])
+def test_row_d7_newer_toolkits_have_rows(toolkit):
+    assert toolkit_problems(toolkit, capabilities("12.1", "10.3f")) == []

@@ -30,3 +30,8 @@ def test_row_23_the_measured_limits_of_onnxruntime_1_32():
 def test_unknown_reader_lists_the_known_ones():
     with pytest.raises(InputError, match=r"onnxruntime 1\.32\.0"):
         reader_problems("onnxruntime 0.1", opset=7, ir_version=3)
+
+
+def test_row_d7_onnx_runtime_1_25_reads_ir_10_and_opset_26():
+    assert reader_problems("onnxruntime 1.25", opset=26, ir_version=10) == []
+    assert len(reader_problems("onnxruntime 1.25", opset=27, ir_version=14)) == 2

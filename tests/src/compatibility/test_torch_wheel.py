@@ -34,3 +34,17 @@ def test_row_09_both_ends_are_told_apart():
 )
 def test_row_09_covered_gpus_pass(build, gpu):
     assert wheel_problem(build, gpu) is None
+
+
+@pytest.mark.parametrize("build", ["cu124", "cu126", "cu130"])
+@pytest.mark.parametrize("gpu", ["5.3", "7.2", "8.7", "11.0"])
+def test_row_d6_an_x86_wheel_is_no_plain_yes_for_a_jetson(build, gpu):
+    problem = wheel_problem(build, gpu)
+    assert problem.what.endswith(f"wheels of this table are for x86-64, and {gpu} is a Jetson")
+    assert "aarch64" in problem.expected
+    assert "reports disagree" in problem.fix
+
+
+@pytest.mark.parametrize(("build", "gpu"), [("cu128", "12.1"), ("cu130", "12.1")])
+def test_row_d6_gb10_is_no_jetson(build, gpu):
+    assert wheel_problem(build, gpu) is None

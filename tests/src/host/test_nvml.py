@@ -35,6 +35,10 @@ class FakePynvml:
             "nvmlDeviceGetUUID": lambda _: "GPU-0",
             "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
             "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=150754820096, free=1),
+            "nvmlDeviceGetPciInfo": lambda _: SimpleNamespace(busId=b"00000000:41:00.0"),
+            "nvmlDeviceGetMinorNumber": lambda _: 3,
+            "nvmlDeviceGetPersistenceMode": lambda _: 1,
+            "nvmlDeviceGetComputeMode": lambda _: 2,
             "nvmlDeviceGetEccMode": lambda _: [1, 1],
             "nvmlDeviceGetMigMode": lambda _: [0, 0],
             "nvmlDeviceGetMaxMigDeviceCount": lambda _: 7,
@@ -80,6 +84,21 @@ def test_what_the_card_does_not_support_is_unknown_and_not_zero():
 def test_mig_instances_skip_free_slots():
     gpu = the_gpu(FakePynvml(nvmlDeviceGetMigMode=lambda _: [1, 1]))
     assert [item.uuid for item in gpu.mig_instances.value] == ["GPU-0", "GPU-0"]
+    first = gpu.mig_instances.value[0]
+    assert (first.memory_total.value, first.memory_free.value) == (150754820096, 1)
+
+
+def test_address_node_and_modes():
+    gpu = the_gpu(FakePynvml())
+    assert (gpu.pci_address.value, gpu.minor.value) == ("0000:41:00.0", 3)
+    assert (gpu.persistence.value, gpu.compute_mode.value) == (True, "prohibited")
+    unknown = the_gpu(FakePynvml(nvmlDeviceGetComputeMode=lambda _: 9))
+    assert unknown.compute_mode.unknown == "NVML says 9, which nvml.h does not have"
+
+
+def test_an_entry_that_is_no_device_is_not_dropped():
+    (gpu,) = gpus({"devices": ["lost"]}).value
+    assert gpu.name.unknown == "not a description of a device"
 
 
 def test_a_library_that_does_not_start_gives_its_reason_and_code():
