@@ -30,7 +30,8 @@ def save(folder, nodes, inputs, outputs, initializers):
 
 
 def write_manifest(folder, task, tensors, **changes):
-    files = {path.name: vars(FileDigest.of(path)) for path in folder.iterdir()}
+    paths = [path for path in folder.iterdir() if path.name != "engine.json"]
+    files = {path.name: vars(FileDigest.of(path)) for path in paths}
     document = onnx_document(task=task, tensors=tensors, files=files, limits={}, **changes)
     canonical_json.write(folder / "engine.json", document)
 
@@ -220,3 +221,37 @@ def test_plan_is_refused_before_it_is_read(generator, tmp_path, capsys):
     error = refuse(capsys, folder, "--prompt", "one")
     assert "needs a GPU" in error or "not built for this GPU" in error
     assert "compute capability 8.9" in error
+
+
+def test_row_e16_a_token_beyond_the_vocabulary(generator, tmp_path, capsys):
+    """Known when it is built, and forgotten when it runs: Gather fails in the runtime."""
+    folder = copy(generator, tmp_path / "grown")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_tokens(["<new>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    write_manifest(folder, "text-generation", manifest_of(folder)["tensors"])
+    error = refuse(capsys, folder, "--prompt", "one <new> two")
+    assert "a token is beyond the model's vocabulary" in error
+    assert "token '<new>'" in error
+    assert "an id below 10, the size of the vocabulary" in error
+    assert "actual:   id 10" in error
+    assert main([str(folder), "--prompt", "one two"]) == 0
+
+
+def test_the_checkpoints_prompt_goes_before_each_line(embedder, tmp_path, capsys):
+    folder = copy(embedder, tmp_path / "prompted")
+    prompts = {"prompts": {"query": "one two "}, "default_prompt_name": "query"}
+    canonical_json.write(folder / "config_sentence_transformers.json", prompts)
+    write_manifest(folder, "feature-extraction", manifest_of(folder)["tensors"])
+    (tmp_path / "lines.txt").write_text("three\n", encoding="utf-8")
+    assert main([str(folder), "--lines", str(tmp_path / "lines.txt")]) == 0
+    assert json.loads(capsys.readouterr().out) == [3.0, 3.0]
+
+
+def test_nothing_to_do_is_said(generator, embedder, capsys):
+    assert "expected: --prompt TEXT" in refuse(capsys, generator)
+    assert "expected: --lines FILE" in refuse(capsys, embedder)
+
+
+def manifest_of(folder):
+    return json.loads((folder / "engine.json").read_text())

@@ -1,4 +1,4 @@
-"""A task is a folder and one row: a toy is exported, measured and judged."""
+"""A task is a folder and one row: a toy is exported, measured, judged and run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+import onnx.parser
 import pytest
 import torch
 import transformers
+from engine_document import onnx_document
+from onnx import numpy_helper
 from step_process import write_request
 
+from enginewright import canonical_json
 from enginewright.actions import export_onnx, judge_accuracy, measure_accuracy
 from enginewright.errors import InputError
+from enginewright.hashing import FileDigest
+from enginewright.run.__main__ import main
 from enginewright.step import Step, run_step
 from enginewright.tasks.registry import TASKS, Task, find_task
 
@@ -88,3 +96,41 @@ def test_a_toy_task_is_exported_measured_and_judged(checkpoint: Path, tmp_path: 
     assert measurements["total"]["max_absolute_error"] == 0.0
     bounds = {"min_worst_cosine_similarity": 0.999999}
     assert step(judge_accuracy.run, tmp_path / "judge", {"measurements": [path]}, bounds) == 0
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_toy_task_is_run_by_its_own_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    text = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    graph (int64[batch, sequence] input_ids) => (float[batch, 2] first)
+    {
+      zero = Constant<value_int=0>()
+      ids = Gather<axis=1>(input_ids, zero)
+      first = Gather(table, ids)
+    }
+    """
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(numpy_helper.from_array(table, "table"))
+    onnx.save(model, tmp_path / "model.onnx")
+    document = onnx_document(
+        task="first-word",
+        tensors=[
+            {"name": "input_ids", "mode": "input", "dtype": "int64", "shape": ["batch", "n"]},
+            {"name": "first", "mode": "output", "dtype": "float32", "shape": ["batch", 2]},
+        ],
+        files={"model.onnx": vars(FileDigest.of(tmp_path / "model.onnx"))},
+    )
+    canonical_json.write(tmp_path / "engine.json", document)
+    assert main([str(tmp_path), "--ids", "3 1"]) == 0
+    assert json.loads(capsys.readouterr().out) == [6.0, 7.0]
+    assert main([str(tmp_path), "--prompt", "x"]) == 1
+    errors = capsys.readouterr().err
+    assert "`--prompt` does not fit this engine" in errors
+    assert "actual:   task first-word" in errors
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(flag in shown for flag in ("--ids", "--prompt", "--lines"))
