@@ -21,7 +21,7 @@ from enginewright.checks.external_data import external_tensors
 from enginewright.checks.findings import Findings
 from enginewright.checks.weight_values import check_weight_values
 from enginewright.errors import raise_if_any
-from enginewright.exporters.torch.clean import clean
+from enginewright.exporters.torch.clean import Clean
 from enginewright.exporters.torch.export import export, task_module
 from enginewright.exporters.torch.load_model import load_model
 from enginewright.exporters.torch.spec import ExportSpec
@@ -30,6 +30,7 @@ from enginewright.onnx_model.reader import read_model
 from enginewright.onnx_model.reader_limits import Reader
 from enginewright.onnx_model.record import OnnxRecord
 from enginewright.onnx_model.writing import FOLDER, GRAPH
+from enginewright.passes.transformation import apply
 from enginewright.products.tensorrt.builder import build
 from enginewright.products.tensorrt.options import BuildRequest
 from enginewright.products.tensorrt_rtx.variant import TENSORRT_RTX
@@ -54,8 +55,7 @@ def export_model(checkpoint: Path, outputs: Path) -> OnnxRecord:
     config = parse_config(document, str(config_path))
     model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
     graph = export(task_module(model, config, TASKS[SPEC.task]), config, SPEC)
-    clean(graph)
-    return write_model(graph, outputs)
+    return write_model(apply(Clean(), graph, "the traced graph").model, outputs)
 
 
 def check_model(model_path: Path, record: OnnxRecord, reader: Reader) -> None:

@@ -12,12 +12,13 @@ from pathlib import Path
 from enginewright import canonical_json
 from enginewright.checkpoint.config import parse_config
 from enginewright.checkpoint.verify import INDEX_SUFFIX
-from enginewright.exporters.torch.clean import clean
+from enginewright.exporters.torch.clean import Clean
 from enginewright.exporters.torch.export import check_task, export, task_module
 from enginewright.exporters.torch.load_model import check_support, load_model
 from enginewright.exporters.torch.spec import ExportSpec
 from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.axes import check_axes
+from enginewright.passes.transformation import apply
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
 from enginewright.tasks.registry import find_task
@@ -44,8 +45,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     report(STEP, f"tracing at opset {spec.opset}")
     graph = export(module, config, spec)
     report(STEP, "writing the graph and its weights")
-    clean(graph)
-    record = write_model(graph, outputs)
+    cleaned = apply(Clean(), graph, "the traced graph")
+    record = write_model(cleaned.model, outputs)
     check_axes(record, module.signature.axes())
     warnings = []
     if config.dtype == "bfloat16" and spec.dtype == "float16":

@@ -13,14 +13,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import onnx
-
-from enginewright.errors import InputError, Problem
 from enginewright.onnx_model.files import find_model
 from enginewright.onnx_model.weights import ModelWeights
-from enginewright.onnx_model.writing import FOLDER, write_graph
-from enginewright.passes.quantization.quantized_model import DATA_FILE, TensorReport, quantize_model
-from enginewright.passes.quantization.scheme import GROUP_SIZES, Scheme
+from enginewright.onnx_model.writing import FOLDER
+from enginewright.passes.quantization.data_file import DATA_FILE
+from enginewright.passes.quantization.quantized_model import (
+    QuantizeWeights,
+    TensorReport,
+    other_group_sizes,
+)
+from enginewright.passes.quantization.scheme import Scheme
+from enginewright.passes.transform_file import transform_file
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
 
@@ -31,48 +34,30 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     path = find_model([file.path for file in files])
     for file in files:
         file.verify()
-    model = onnx.load(str(path), load_external_data=False)
     weights = ModelWeights({file.path.name: file.path for file in files if file.path != path})
     folder = outputs / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    quantized = quantize_model(
-        model, weights, scheme, folder / DATA_FILE, lambda message: report("quantize", message)
+    quantization = QuantizeWeights(
+        scheme, weights, folder / DATA_FILE, lambda message: report("quantize", message)
     )
-    sizes = ", ".join(map(str, sorted(set(quantized.indivisible))))
-    others = _other_group_sizes(quantized.indivisible)
-    if all(tensor.kept for tensor in quantized.tensors):
-        if quantized.indivisible:
-            what = "the group size divides the inputs of no weight"
-            where, divisor = "parameter `group_size`", f"a divisor of {sizes}{others}"
-            raise InputError(Problem(what, where, divisor, str(scheme.group_size)))
-        reasons = "; ".join(f"{t.name}: {t.kept}" for t in quantized.tensors[:5])
-        raise InputError(
-            Problem(
-                "the model has no weight that can be quantized",
-                path.name,
-                "a MatMul with a two-dimensional initializer",
-                reasons or "none",
-            )
-        )
-    write_graph(quantized.model, outputs)
+    done = transform_file(path, outputs, quantization)
     return {
         "scheme": asdict(scheme),
-        "matrix_weights": _totals([t for t in quantized.tensors if not t.kept]),
-        "tensors": [asdict(tensor) for tensor in quantized.tensors],
-        "warnings": [
-            f"group_size={scheme.group_size} does not divide the inputs ({sizes}) of "
-            f"{len(quantized.indivisible)} weights, which stay as they are{others}"
-        ]
-        if quantized.indivisible
-        else [],
+        "matrix_weights": _totals([t for t in done.tensors if not t.kept]),
+        "tensors": [asdict(tensor) for tensor in done.tensors],
+        "warnings": _warnings(scheme, done.indivisible),
         "reproducibility": "bit-identical",
     }
 
 
-def _other_group_sizes(inputs: Sequence[int]) -> str:
-    """Which group sizes divide all of `inputs`, as the end of a sentence."""
-    fitting = [str(size) for size in GROUP_SIZES if not any(n % size for n in inputs)]
-    return f" (these do: {', '.join(fitting)})" if fitting else " (none of the group sizes does)"
+def _warnings(scheme: Scheme, indivisible: Sequence[int]) -> list[str]:
+    if not indivisible:
+        return []
+    sizes = ", ".join(map(str, sorted(set(indivisible))))
+    return [
+        f"group_size={scheme.group_size} does not divide the inputs ({sizes}) of "
+        f"{len(indivisible)} weights, which stay as they are{other_group_sizes(indivisible)}"
+    ]
 
 
 def _totals(tensors: list[TensorReport]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ numbers are those of kernels that add up in float32 and store bfloat16, as GPUs 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from onnx import helper, numpy_helper
 
 from enginewright.errors import InputError, Problem
 from enginewright.onnx_model.tensors import all_nodes, all_tensors, graphs
-from enginewright.onnx_model.weights import ModelWeights
+from enginewright.onnx_model.weights import ModelWeights, place_of
+from enginewright.passes.transformation import Pass, Transformed, apply
 
 _BFLOAT16, _FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
 _ROUNDED = "/before_rounding"
@@ -46,10 +48,10 @@ def write_without_bfloat16(path: Path, folder: Path) -> Path:
     """
     model = onnx.load_model(str(path), load_external_data=False)
     _load_weights(model, path.parent)
-    emulate(model)
+    emulated = apply(EmulateBfloat16(), model, path.name)
     # Weights outside: float32 ones of a model that was under 2 GiB may be over it.
     target = folder / "model.onnx"
-    onnx.save_model(model, str(target), save_as_external_data=True, location="model.data")
+    onnx.save_model(emulated.model, str(target), save_as_external_data=True, location="model.data")
     return target
 
 
@@ -61,18 +63,31 @@ def _load_weights(model: onnx.ModelProto, folder: Path) -> None:
     weights = ModelWeights({file.name: file for file in folder.iterdir()})
     for held in all_tensors(model):
         if held.is_external:
-            held.tensor.raw_data = weights.bytes_of(held.tensor).tobytes()
+            held.tensor.raw_data = weights.read(place_of(held.tensor)).tobytes()
             held.tensor.data_location = onnx.TensorProto.DEFAULT
             del held.tensor.external_data[:]
 
 
-def emulate(model: onnx.ModelProto) -> None:
-    """Change `model` in place; its external data must have been loaded."""
+class EmulateBfloat16(Pass[onnx.ModelProto, None]):
+    """float32 with roundings; external data must have been loaded.
+
+    Over protobuf: the environment that validates has no onnx_ir.
+    """
+
+    def requires(self, model: onnx.ModelProto, where: str) -> Iterator[Problem]:
+        """No functions and no subgraphs, which it does not follow."""
+        nested = [n.op_type for n in model.graph.node if any(a.HasField("g") for a in n.attribute)]
+        if model.functions or nested:
+            what = "bfloat16 cannot be emulated inside functions and subgraphs"
+            yield Problem(what, where, actual=", ".join(nested) or "functions")
+
+    def call(self, model: onnx.ModelProto) -> Transformed[onnx.ModelProto, None]:
+        _emulate(model)
+        return Transformed(model, None)
+
+
+def _emulate(model: onnx.ModelProto) -> None:
     graph = model.graph
-    nested = [n.op_type for n in graph.node if any(a.HasField("g") for a in n.attribute)]
-    if model.functions or nested:
-        what = "bfloat16 cannot be emulated inside functions and subgraphs"
-        raise InputError(Problem(what, "ONNX model", actual=", ".join(nested) or "functions"))
     narrow = _bfloat16_names(model)
     for held in all_tensors(model):
         _widen(held.tensor)

@@ -6,19 +6,27 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from enginewright.passes.transformation import Pass, Transformed
+
 PRODUCER = "enginewright"
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _WRAPPER = "model."
 """What the modules of `task_modules` call the model."""
 
 
-def clean(model: ir.Model) -> None:
-    """Change `model` in place.
+class Clean(Pass[ir.Model, None]):
+    """Of what depends on the exporter.
 
     Afterwards initializers have the names of the checkpoint's tensors (without the prefix that the
     exported module added), equal ones exist once, none is unused, and stack traces,
     versions and doc strings are gone.
     """
+
+    def call(self, model: ir.Model) -> Transformed[ir.Model, None]:
+        return Transformed(_clean(model), None)
+
+
+def _clean(model: ir.Model) -> ir.Model:
     _share_tied_weights(model.graph)
     _name_transposed_weights(model.graph)
     passes = ir.passes.Sequential(
@@ -40,6 +48,7 @@ def clean(model: ir.Model) -> None:
     values = [value for node in model.graph.all_nodes() for value in node.outputs]
     for value in [*model.graph.inputs, *model.graph.initializers.values(), *values]:
         _forget_notes(value)
+    return model
 
 
 def _share_tied_weights(graph: ir.Graph) -> None:

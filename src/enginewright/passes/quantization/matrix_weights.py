@@ -3,105 +3,104 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onnx import GraphProto, NodeProto, TensorProto
+import onnx_ir as ir
 
-from enginewright.onnx_model.weights import FLOAT_TYPES
+from enginewright.passes.pattern import attribute, is_op, producer
 from enginewright.passes.quantization.scheme import Scheme
+
+FLOAT_TYPES = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 
 @dataclass(frozen=True)
 class MatrixWeight:
-    tensor: TensorProto
-    value: str
+    initializer: ir.Value
+    tensor: ir.TensorProtocol
+    """What the initializer holds, in two dimensions."""
+    value: ir.Value
     """What MatMul reads: the initializer itself, or the output of its Transpose."""
-    transposed: bool
-    """Stored as [outputs, inputs]."""
+
+    @property
+    def name(self) -> str:
+        return str(self.initializer.name)
+
+    @property
+    def transpose(self) -> ir.Node | None:
+        """It is stored as [outputs, inputs], where there is one."""
+        return None if self.value is self.initializer else self.value.producer()
 
     @property
     def inputs(self) -> int:
-        return int(self.tensor.dims[1 if self.transposed else 0])
+        return int(self.tensor.shape.numpy()[1 if self.transpose else 0])
 
 
 @dataclass(frozen=True)
 class KeptWeight:
-    tensor: TensorProto
+    weight: MatrixWeight
     reason: str
     indivisible: int = 0
     """How many inputs it has, where the group size not dividing them is the reason."""
 
 
 def find_matrix_weights(
-    graph: GraphProto, scheme: Scheme
+    graph: ir.Graph, scheme: Scheme
 ) -> tuple[tuple[MatrixWeight, ...], tuple[KeptWeight, ...]]:
     """Those to quantize, in the order of their nodes, and the matrices that stay, with reasons."""
-    initializers = {tensor.name: tensor for tensor in graph.initializer}
-    transposes = {
-        node.output[0]: node.input[0]
-        for node in graph.node
-        if node.op_type == "Transpose" and _permutation(node) == [1, 0]
-    }
-    heads = _output_heads(graph)
-    uses = _uses(graph)
     chosen: dict[str, MatrixWeight] = {}
     kept: dict[str, KeptWeight] = {}
-    for node in graph.node:
-        if node.op_type != "MatMul":
+    for node in graph:
+        weight = _matrix_weight(node)
+        if weight is None:
             continue
-        value = node.input[1]
-        tensor = initializers.get(transposes.get(value, value))
-        if tensor is None or len(tensor.dims) != 2 or tensor.data_type not in FLOAT_TYPES:
-            continue
-        weight = MatrixWeight(tensor, value, value in transposes)
-        reason = _reason_to_keep(weight, scheme, uses, is_head=node.output[0] in heads)
+        reason = _reason_to_keep(weight, scheme, is_head=_is_head(node.outputs[0]))
         if reason:
-            kept[tensor.name] = KeptWeight(tensor, reason)
+            kept[weight.name] = KeptWeight(weight, reason)
         elif scheme.group_size and weight.inputs % scheme.group_size:
             reason = f"{weight.inputs} inputs are no multiple of the group size"
-            kept[tensor.name] = KeptWeight(tensor, reason, weight.inputs)
+            kept[weight.name] = KeptWeight(weight, reason, weight.inputs)
         else:
-            chosen[tensor.name] = weight
+            chosen[weight.name] = weight
     final = tuple(weight for name, weight in chosen.items() if name not in kept)
     return final, tuple(kept.values())
 
 
-def _permutation(node: NodeProto) -> list[int]:
-    return next((list(entry.ints) for entry in node.attribute if entry.name == "perm"), [])
+def _matrix_weight(node: ir.Node) -> MatrixWeight | None:
+    value = node.inputs[1] if is_op(node, "MatMul") else None
+    if value is None:
+        return None
+    transpose = producer(value, "Transpose")
+    initializer = value
+    if transpose is not None and [*attribute(transpose, "perm", ())] == [1, 0]:
+        assert transpose.inputs[0] is not None
+        initializer = transpose.inputs[0]
+    tensor = initializer.const_value
+    if not initializer.is_initializer() or tensor is None:
+        return None
+    if len(tensor.shape) != 2 or tensor.dtype not in FLOAT_TYPES:
+        return None
+    return MatrixWeight(initializer, tensor, value)
 
 
-def _uses(graph: GraphProto) -> Mapping[str, list[str]]:
-    """Name of a value -> operators that read it."""
-    uses: dict[str, list[str]] = {}
-    for node in graph.node:
-        for value in node.input:
-            uses.setdefault(value, []).append(node.op_type)
-    return uses
+def _is_head(value: ir.Value) -> bool:
+    """An output of the model, directly or through a Cast."""
+    return value.is_graph_output() or any(
+        use.node.outputs[0].is_graph_output()
+        for use in value.uses()
+        if is_op(use.node, "Cast", "Identity")
+    )
 
 
-def _output_heads(graph: GraphProto) -> set[str]:
-    """Values that are an output of the model, directly or through a Cast."""
-    outputs = {value.name for value in graph.output}
-    return outputs | {
-        node.input[0]
-        for node in graph.node
-        if node.op_type in ("Cast", "Identity") and node.output[0] in outputs
-    }
-
-
-def _reason_to_keep(
-    weight: MatrixWeight, scheme: Scheme, uses: Mapping[str, list[str]], *, is_head: bool
-) -> str:
-    name = weight.tensor.name
+def _reason_to_keep(weight: MatrixWeight, scheme: Scheme, *, is_head: bool) -> str:
+    name = weight.name
     pattern = next((item for item in scheme.keep if fnmatch.fnmatchcase(name, item)), None)
     if pattern is not None:
         return f"matches `{pattern}`"
     if is_head:
         return "output head"
-    readers = set(uses[weight.value])
-    if weight.transposed:
-        readers |= set(uses[name]) - {"Transpose"}
+    readers = {use.node.op_type for use in weight.value.uses()}
+    if weight.transpose is not None:
+        readers |= {use.node.op_type for use in weight.initializer.uses()} - {"Transpose"}
     if readers != {"MatMul"}:
         return f"also read by {', '.join(sorted(readers - {'MatMul'}))}"
     return ""

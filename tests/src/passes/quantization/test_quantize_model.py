@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 import tensorrt_rtx_bindings as trt
@@ -11,6 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 from enginewright.actions.quantize_model import run
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
+from enginewright.onnx_model.record import read_record
+from enginewright.onnx_model.tensors import all_tensors
 from enginewright.passes.quantization.quantized_model import pack_int4
 from enginewright.step import ActionRequest, InputFile
 
@@ -153,6 +156,57 @@ def test_same_bytes_twice(tmp_path):
     quantize(model, tmp_path / "other", method="int4", group_size=32)
     for name in ("model/model.onnx", "model/model.quantized.data"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+INNER = """
+<ir_version: 10, opset_import: ["" : 23, "own" : 1]>
+g (float[n, 4] x, bool c) => (float[n, 4] y) <float[4, 4] w, float[4] tail = {1, 2, 3, 4}> {
+  h = MatMul(x, w)
+  k = If (c) <
+    then_branch = one () => (float[4] a) <float[4] inner = {5, 6, 7, 8}> { a = Identity(inner) },
+    else_branch = two () => (float[4] b) { b = Constant<value = float[4] {9, 10, 11, 12}>() }
+  >
+  s = Add(h, k)
+  y = own.shift(s, tail)
+}
+<domain: "own", opset_import: ["" : 23]>
+shift (s, t) => (y) {
+  c = Constant<value = float[4] {13, 14, 15, 16}>()
+  m = Add(s, t)
+  y = Add(m, c)
+}
+"""
+
+
+def test_tensors_of_branches_and_functions_come_along(tmp_path):
+    """They named the old data file, which nobody ships with the quantized model."""
+    model = onnx.parser.parse_model(INNER)
+    del model.graph.initializer[:]
+    for name, array in (("w", np.eye(4, dtype=np.float32)), ("tail", np.arange(1, 5))):
+        tensor = numpy_helper.from_array(array.astype(np.float32), name)
+        model.graph.initializer.append(tensor)
+    data = b""
+    for held in all_tensors(model):
+        array = numpy_helper.to_array(held.tensor)
+        for field in ("float_data", "raw_data"):
+            held.tensor.ClearField(field)
+        held.tensor.data_location = TensorProto.EXTERNAL
+        entries = {"location": "weights.bin", "offset": str(len(data)), "length": str(array.nbytes)}
+        for key, value in entries.items():
+            held.tensor.external_data.add(key=key, value=value)
+        data += array.tobytes()
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "weights.bin").write_bytes(data)
+    quantize(folder, tmp_path / "out", method="int8", keep=[])
+    record = read_record(tmp_path / "out/onnx.json")
+    assert record.external_data == ("model.quantized.data",)
+    session = onnxruntime.InferenceSession(str(tmp_path / "out/model/model.onnx"))
+    x = np.zeros((1, 4), np.float32)
+    for choice, expected in ((True, [19, 22, 25, 28]), (False, [23, 26, 29, 32])):
+        (y,) = session.run(None, {"x": x, "c": np.array(choice)})
+        assert y.tolist() == [expected]
 
 
 def test_int4_packing_puts_the_first_in_the_low_half():
