@@ -102,7 +102,11 @@ def test_a_pass_that_changes_nothing_gives_the_same_bytes(tmp_path: Path) -> Non
 
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy")
     nodes = [helper.make_node("Relu", ["x"], ["h"]), helper.make_node("Neg", ["h"], ["y"])]
-    proto = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), ir_version=10)
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", [x], [y]),
+        ir_version=10,
+        opset_imports=[helper.make_opsetid("", 23)],
+    )
     path = tmp_path / "some.onnx"
     path.write_bytes(proto.SerializeToString(deterministic=True))
     transform_file(path, tmp_path, Nothing())
