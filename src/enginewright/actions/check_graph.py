@@ -28,6 +28,7 @@ from enginewright.checks.weight_dtype import check_weight_dtype
 from enginewright.compatibility.onnx_reader import known_reader
 from enginewright.document import decode
 from enginewright.errors import raise_if_any
+from enginewright.onnx_model.element_type import NAMES
 from enginewright.onnx_model.flow import STANDARD_DOMAINS
 from enginewright.onnx_model.reader import CheckedModel, read_model
 from enginewright.onnx_model.reader_limits import Reader, find_limits
@@ -35,7 +36,6 @@ from enginewright.onnx_model.record import OnnxRecord, read_record
 from enginewright.schema import Count, one_of
 from enginewright.step import ActionRequest, Result, main
 
-DTYPES = ("bfloat16", "float16", "float32")
 Axes = tuple[str, ...] | Mapping[str, Mapping[str, str]]
 
 
@@ -43,7 +43,7 @@ Axes = tuple[str, ...] | Mapping[str, Mapping[str, str]]
 class Parameters:
     dynamic_axes: Axes
     """Names that the inputs must have; or every dynamic axis, by tensor and position."""
-    dtype: Annotated[str, one_of(DTYPES)] | None
+    dtype: Annotated[str, one_of(NAMES)] | None
     """That the model was made for; None: any."""
     reader: str | Reader | None
     """What will read the model: its limits, or its name and version in the table of readers."""

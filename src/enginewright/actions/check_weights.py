@@ -13,16 +13,15 @@ from enginewright.checks.findings import Findings
 from enginewright.checks.unused_data import check_unused_data
 from enginewright.checks.weight_values import check_weight_values
 from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.onnx_model.element_type import NAMES
 from enginewright.onnx_model.reader import read_model
 from enginewright.step import ActionRequest, Result, main
-
-DTYPES = ("bfloat16", "float16", "float32")
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:  # noqa: ARG001 (writes no file)
     dtype = request.parameters.get("dtype")
-    if dtype not in DTYPES or len(request.parameters) != 1:
-        expected, actual = f"only `dtype`: {' or '.join(DTYPES)}", repr(dict(request.parameters))
+    if dtype not in NAMES or len(request.parameters) != 1:
+        expected, actual = f"only `dtype`: {' or '.join(NAMES)}", repr(dict(request.parameters))
         raise InputError(Problem("a parameter is wrong", "parameters", expected, actual))
     model_path = request.file("model").path
     checked = read_model(model_path)

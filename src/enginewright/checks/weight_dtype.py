@@ -9,21 +9,16 @@ import onnx
 
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem
+from enginewright.onnx_model.element_type import ELEMENT_TYPES
 from enginewright.onnx_model.tensors import all_tensors
-
-DTYPES = {
-    "bfloat16": int(onnx.TensorProto.BFLOAT16),
-    "float16": int(onnx.TensorProto.FLOAT16),
-    "float32": int(onnx.TensorProto.FLOAT),
-}
 
 
 def check_weight_dtype(model: onnx.ModelProto, where: str, dtype: str) -> Findings:
-    """Most floating-point elements of all tensors must be of `dtype`, a key of `DTYPES`.
+    """Most floating-point elements of all tensors must be of `dtype`.
 
     Some are others on purpose: norms and tables of positions that are computed in float32.
     """
-    names = {number: name for name, number in DTYPES.items()}
+    names = {candidate.onnx: candidate.name for candidate in ELEMENT_TYPES}
     elements: Counter[str] = Counter()
     for held in all_tensors(model):
         if held.tensor.data_type in names:

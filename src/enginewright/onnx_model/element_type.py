@@ -28,6 +28,9 @@ ELEMENT_TYPES = (
 )
 
 
+NAMES = tuple(sorted(candidate.name for candidate in ELEMENT_TYPES))
+
+
 def element_type(name: str, where: str) -> ElementType:
     """The type called `name` in a BUILD file; raise `InputError` for any other."""
     for candidate in ELEMENT_TYPES:
