@@ -17,6 +17,7 @@ from typing import Any
 from enginewright import canonical_json
 from enginewright.actions.check_graph import Parameters, run_checks
 from enginewright.checkpoint.config import parse_config
+from enginewright.checkpoint.embedding import read_embedding
 from enginewright.checks.external_data import external_tensors
 from enginewright.checks.findings import Findings
 from enginewright.checks.weight_values import check_weight_values
@@ -54,7 +55,7 @@ def export_model(checkpoint: Path, outputs: Path) -> OnnxRecord:
     document = canonical_json.read_object(config_path)
     config = parse_config(document, str(config_path))
     model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
-    graph = export(task_module(model, config, TASKS[SPEC.task]), config, SPEC)
+    graph = export(task_module(model, config, TASKS[SPEC.task], read_embedding({})), config, SPEC)
     return write_model(apply(Clean(), graph, "the traced graph").model, outputs)
 
 

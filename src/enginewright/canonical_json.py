@@ -19,9 +19,24 @@ def write(path: Path, value: Any) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; raises `InputError` naming the file and line for anything else."""
+    """Read a JSON object; raise `InputError` naming the file and line for anything else."""
+    value = _read(path)
+    if not isinstance(value, dict):
+        raise InputError(Problem("not a JSON object", str(path), "{...}", type(value).__name__))
+    return value
+
+
+def read_list(path: Path) -> list[Any]:
+    """Read a JSON list; raise `InputError` naming the file and line for anything else."""
+    value = _read(path)
+    if not isinstance(value, list):
+        raise InputError(Problem("not a JSON list", str(path), "[...]", type(value).__name__))
+    return value
+
+
+def _read(path: Path) -> Any:
     try:
-        value = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except UnicodeDecodeError as error:
         raise InputError(Problem("not a JSON file", str(path), "UTF-8 text", str(error))) from error
     except json.JSONDecodeError as error:
@@ -31,6 +46,3 @@ def read_object(path: Path) -> dict[str, Any]:
         raise InputError(Problem("not valid JSON", str(path), actual=str(error)[:200])) from error
     except RecursionError as error:
         raise InputError(Problem("JSON is nested too deeply", str(path))) from error
-    if not isinstance(value, dict):
-        raise InputError(Problem("not a JSON object", str(path), "{...}", type(value).__name__))
-    return value

@@ -26,19 +26,19 @@ def result(action: str, document: Any, files: Files = GRAPH) -> ActionResult:
     return ActionResult(action, "here:it", "e" * 64, files, json.dumps(document), "", metadata)
 
 
-def checkpoint(model_type: str = "qwen3") -> Checkpoint:
-    summary = CheckpointSummary(model_type, LENGTH)
+def checkpoint(kind: str = "decoder") -> Checkpoint:
+    summary = CheckpointSummary(kind, LENGTH)
     return Checkpoint(HERE, CONFIG.entries[0], CONFIG, CONFIG, DATA, TOKENIZER, summary, ())
 
 
 def model(
     task: str = "text-generation-with-past",
-    model_type: str = "qwen3",
+    kind: str = "decoder",
     scheme: Optional[Scheme] = None,
 ) -> OnnxModel:
     return OnnxModel(
         HERE,
-        checkpoint(model_type),
+        checkpoint(kind),
         task,
         "float16",
         "last",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.models.checkpoint import CheckpointFilesRequest, describe_missing
+from pants.engine.target import InvalidTargetException
+from pants_enginewright.models.checkpoint import (
+    CheckpointFilesRequest,
+    describe_missing,
+    names_by_file,
+)
 from pants_enginewright.steps.files import File, Files
 
 HERE = Address("models/mine", target_name="checkpoint")
@@ -36,3 +42,23 @@ def test_pinned_files_come_from_targets() -> None:
         "`model_checkpoint` target models/mine:checkpoint names files that are not in the targets "
         "of its field `files`: a, b"
     )
+
+
+def file(path: str) -> File:
+    return File(path, "a" * 64, 1)
+
+
+def test_row_e8_downloads_of_equal_names_are_refused() -> None:
+    names = ("config.json", "1_Pooling/config.json")
+    wanted = CheckpointFilesRequest(HERE, names, None, "", (":config",))
+    with pytest.raises(InvalidTargetException, match="have the same name"):
+        names_by_file(wanted)
+
+
+def test_downloads_that_no_field_names_count_too() -> None:
+    beside = ("generation_config.json", "*_Pooling/config.json")
+    wanted = CheckpointFilesRequest(HERE, ("config.json",), None, "", (":config",), beside)
+    assert names_by_file(wanted) == {
+        "config.json": "config.json",
+        "generation_config.json": "generation_config.json",
+    }

@@ -82,7 +82,11 @@ def test_every_address_that_a_field_names() -> None:
 
 
 def test_files_that_fields_name_belong_to_the_target() -> None:
-    assert ConfigField("config.json", HERE).filespec == {"includes": ["models/m/config.json"]}
+    config = ConfigField("hub/config.json", HERE).filespec["includes"]
+    assert config[0] == "models/m/hub/config.json"
+    # Read beside it, listed or not.
+    assert "models/m/hub/modules.json" in config
+    assert "models/m/hub/*_Pooling/config.json" in config
     weights = WeightsField(["a.safetensors", "b.safetensors"], HERE)
     assert weights.names == ("a.safetensors", "b.safetensors")
     assert weights.filespec["includes"] == ["models/m/a.safetensors", "models/m/b.safetensors"]

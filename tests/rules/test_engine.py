@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import pytest
 from known_model import DATA, GRAPH, HERE, RECORD, model, result
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
+from pants.engine.target import InvalidTargetException
 from pants_enginewright.engines.engine import plan_description, plan_inputs, plan_package
 from pants_enginewright.engines.product import BuiltEngine
 from pants_enginewright.environments.tool_environment import ToolEnvironment
@@ -83,11 +85,29 @@ def test_the_reader_of_an_engine_for_onnxruntime_is_the_wheel_that_builds_it() -
 def test_files_of_a_package() -> None:
     shipped = plan_package(built())
     assert {name: file.sha256[0] for name, file in shipped.items()} == {
-        "tokenizer.json": "d",
+        "tokenizer/tokenizer.json": "d",
         "model.onnx": "f",
         "kernels/pooling/kernels.json": "8",
         "kernels/pooling/p.cubin": "9",
     }
+
+
+def test_row_e8_a_package_keeps_the_folders_of_the_checkpoint() -> None:
+    paths = ("config.json", "1_Pooling/config.json")
+    shipped = plan_package(serving(*paths))
+    assert {*paths} <= {*shipped}
+
+
+def test_row_e8_a_file_of_the_packages_own_name_is_refused() -> None:
+    for own in ("model.onnx", "README.md"):
+        with pytest.raises(InvalidTargetException, match=f"own with these names: {own}$"):
+            plan_package(serving("tokenizer.json", own))
+
+
+def serving(*paths: str) -> BuiltEngine:
+    files = Files(entries=tuple(File(path, "a" * 64, 1) for path in paths))
+    one = built()
+    return dataclasses.replace(one, source=dataclasses.replace(one.source, serving=files))
 
 
 def test_a_package_names_every_input_of_its_build() -> None:

@@ -37,10 +37,10 @@ def test_estimate_of_a_quantized_decoder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "model_type"), [("feature-extraction", "qwen3"), ("text-generation", "gpt2")]
+    ("task", "kind"), [("feature-extraction", "encoder"), ("text-generation", "other")]
 )
-def test_no_estimate_where_the_sizes_are_not_known(task: str, model_type: str) -> None:
-    assert estimate(model(task, model_type)) is None
+def test_no_estimate_where_the_sizes_are_not_known(task: str, kind: str) -> None:
+    assert estimate(model(task, kind)) is None
 
 
 def test_the_key_of_the_estimate_has_no_weights() -> None:

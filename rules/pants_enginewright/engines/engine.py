@@ -7,12 +7,14 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
+from pants.engine.target import InvalidTargetException
 
 from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.engines.product import BuildEngine, BuiltEngine, Candidate
 from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.models.model_source import SourceFile
+from pants_enginewright.models.targets import TokenizerField
 from pants_enginewright.steps import action
 from pants_enginewright.steps.action import (
     ActionInput,
@@ -90,15 +92,25 @@ async def find_engine(request: EngineRequest) -> Engine:
 
 
 def plan_package(built: BuiltEngine) -> Dict[str, File]:
-    """The files that engine.json describes, by their paths in the package."""
+    """The files that engine.json describes, by their paths in the package.
+
+    Those of the checkpoint have the paths that they have there.
+    """
+    serving, own = built.source.serving.by_path(), built.artifacts.by_path()
+    taken = sorted({*serving} & {*own, *WRITTEN})
+    if taken:
+        raise InvalidTargetException(
+            f"field `{TokenizerField.alias}` of the checkpoint of {built.source.address}: the "
+            f"package has files of its own with these names: {', '.join(taken)}"
+        )
     return {
-        **{file.name: file for file in built.source.serving.entries},
+        **serving,
         **{
             kernel.shipped_path(file): file
             for kernel in built.kernels
             for file in kernel.files.entries
         },
-        **built.artifacts.by_path(),
+        **own,
     }
 
 

@@ -14,9 +14,6 @@ from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps import action
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 
-DECODER_FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-"""Values of `model_type` whose tensors follow from the configuration."""
-
 
 @dataclass(frozen=True)
 class EstimateSize:
@@ -71,8 +68,8 @@ NOT_ESTIMATED = SizeEstimate(None)
 def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
-    family = model.checkpoint.summary.model_type
-    if not TASKS[model.task].is_decoder or family not in DECODER_FAMILIES:
+    kind = model.checkpoint.summary.kind
+    if not TASKS[model.task].is_decoder or kind != "decoder":
         return None
     return ActionRequest.create(
         "estimate_size",

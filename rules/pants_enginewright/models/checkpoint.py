@@ -31,6 +31,7 @@ from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionRe
 from pants_enginewright.steps.files import ComposeFiles, Data, File, Files, ListData
 
 CHECKPOINT_ENDINGS = (".json", ".safetensors")
+NO_FILES = Files()
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class CheckpointKind(Kind):
             self.distribution.value,
             self.distribution_path.value or "",
             tuple(thaw(self.files.value)),
+            self.config.beside,
         )
 
 
@@ -82,8 +84,14 @@ class LengthLimit:
 
 @dataclass(frozen=True)
 class CheckpointSummary:
-    model_type: str
+    kind: str
+    """`decoder`, `encoder`, or `other` for an architecture that is not known."""
     length: Optional[LengthLimit] = None
+
+
+@dataclass(frozen=True)
+class _Extracted:
+    files: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -102,9 +110,16 @@ class Checkpoint:
     """`checkpoint.json`: names, shapes and places of the tensors, but not their bytes."""
     weights: Files
     tokenizer: Files
+    """What packages ship, at its path in the checkpoint."""
     summary: CheckpointSummary
     """What `verify_checkpoint` says of it."""
     steps: Tuple[ActionResult, ...]
+    embedding: Files = NO_FILES
+    """`embedding.json`: how a sentence's vector is made of those of its tokens."""
+    serving: Files = NO_FILES
+    """`serving.json`: stop tokens, lengths and what else no graph depends on."""
+    beside: Files = NO_FILES
+    """Files that were read without being named, such as modules.json."""
 
     def sources(self) -> List[Tuple[str, File]]:
         """Every input file by role."""
@@ -112,6 +127,7 @@ class Checkpoint:
             ("config", self.source_config),
             *(("weights", file) for file in self.weights.entries),
             *(("tokenizer", file) for file in self.tokenizer.entries),
+            *(("beside", file) for file in self.beside.entries),
         ]
 
 
@@ -122,6 +138,8 @@ class CheckpointFilesRequest:
     distribution: Optional[str]
     folder: str
     targets: Tuple[str, ...]
+    beside: Tuple[str, ...] = ()
+    """Patterns of files that count where they are there."""
 
     def missing(self, files: Files) -> List[str]:
         """All names that are not among `files`."""
@@ -165,7 +183,8 @@ async def collect_checkpoint_files(request: CheckpointFilesRequest) -> Checkpoin
         return CheckpointFiles(pinned.files, ())
     folder = request.address.spec_path
     # NB: the rule that uses the files reports all that are missing; globs would stop at the first.
-    digest = await Get(Digest, PathGlobs([os.path.join(folder, name) for name in request.names]))
+    names = (*request.names, *request.beside)
+    digest = await Get(Digest, PathGlobs([os.path.join(folder, name) for name in names]))
     inside = await Get(Digest, RemovePrefix(digest, folder))
     listed = await Get(Data, ListData(inside))
     return CheckpointFiles(listed.files, ())
@@ -188,16 +207,22 @@ async def extract_from_distribution(wrapped: FilesOfDistribution) -> ExtractedFi
             "extract_files",
             address=request.address,
             inputs=[ActionInput.of("wheels", tools.wheels)],
-            parameters={"folder": request.folder, "names": list(request.names)},
+            parameters={
+                "folder": request.folder,
+                "names": list(request.names),
+                "optional": list(request.beside),
+            },
         ),
     )
-    files = await Get(Files, ComposeFiles, ComposeFiles.named(result.files.entries, *request.names))
+    names = result.read(_Extracted).files
+    files = await Get(Files, ComposeFiles, ComposeFiles.named(result.files.entries, *names))
     return ExtractedFiles(files, result)
 
 
 @rule
 async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
     request = wrapped.request
+    wanted = names_by_file(request)
     targets = await Get(
         Targets,
         UnparsedAddressInputs(
@@ -216,9 +241,24 @@ async def collect_from_targets(wrapped: FilesOfTargets) -> PinnedFiles:
         ),
     )
     listed = await Get(Data, ListData(sources.snapshot.digest))
-    wanted = {os.path.basename(name): name for name in request.names}
     entries = [f.at(wanted[f.name]) for f in listed.files.entries if f.name in wanted]
     return PinnedFiles(await Get(Files, ComposeFiles(tuple(entries))))
+
+
+def names_by_file(request: CheckpointFilesRequest) -> Dict[str, str]:
+    """Path in the checkpoint by name of a downloaded file, which has no folder."""
+    found: Dict[str, str] = {name: name for name in request.beside if "/" not in name}
+    named: Dict[str, str] = {}
+    for path in request.names:
+        name = os.path.basename(path)
+        if name in named:
+            raise InvalidTargetException(
+                f"`{ModelCheckpointTarget.alias}` target {request.address}: {named[name]} and "
+                f"{path} have the same name, and files of the field `{FilesField.alias}` are told "
+                "apart by name; put one of them into the tree"
+            )
+        named[name] = path
+    return {**found, **named}
 
 
 @rule(desc="Verify a checkpoint")
@@ -232,9 +272,10 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
         globs = [os.path.join(fields.address.spec_path, f"*{end}") for end in CHECKPOINT_ENDINGS]
         there = await Get(Paths, PathGlobs(globs))
         raise InvalidTargetException(describe_missing(wanted, missing, there.files))
-    config, weights, tokenizer = [
-        await Get(Files, ComposeFiles, ComposeFiles.named(collected.files.entries, *field.names))
-        for field in (fields.config, fields.weights, fields.tokenizer)
+    others = [path for path in collected.files.by_path() if path not in wanted.names]
+    config, weights, tokenizer, beside = [
+        await Get(Files, ComposeFiles, ComposeFiles.named(collected.files.entries, *names))
+        for names in (fields.config.names, fields.weights.names, fields.tokenizer.names, others)
     ]
     result = await Get(
         ActionResult,
@@ -246,6 +287,7 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
                 ActionInput.of("config", config, "checkpoint"),
                 ActionInput.of("weights", weights, "checkpoint"),
                 ActionInput.of("tokenizer", tokenizer, "checkpoint"),
+                ActionInput.of("beside", beside, "checkpoint"),
             ],
         ),
     )
@@ -259,6 +301,9 @@ async def verify_checkpoint(request: CheckpointRequest) -> Checkpoint:
         tokenizer,
         result.read(_Verified).summary,
         (*collected.steps, result),
+        await Get(Files, ComposeFiles, ComposeFiles.named(written, "embedding.json")),
+        await Get(Files, ComposeFiles, ComposeFiles.named(written, "serving.json")),
+        beside,
     )
 
 

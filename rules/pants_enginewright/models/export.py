@@ -144,6 +144,9 @@ async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
 @rule
 async def export_with_torch(request: ExportWithTorch) -> TorchExport:
     fields, checkpoint = request.fields, request.checkpoint
+    # NB: a decoder's graph does not depend on it.
+    is_embedding = not TASKS[fields.task.value].is_decoder
+    recipe = [ActionInput.of("embedding", checkpoint.embedding, "checkpoint")] * is_embedding
     result = await Get(
         ActionResult,
         ActionRequest,
@@ -154,6 +157,7 @@ async def export_with_torch(request: ExportWithTorch) -> TorchExport:
             inputs=[
                 ActionInput.of("config", checkpoint.config, "checkpoint"),
                 ActionInput.of("weights", checkpoint.weights, "checkpoint"),
+                *recipe,
             ],
             parameters=_export_parameters(fields),
             modules=fields.traced,

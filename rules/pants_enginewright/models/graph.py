@@ -46,7 +46,9 @@ async def take_graph(request: GraphRequest) -> Graph:
     texts = await Get(DigestContents, Digest, record.digest)
     made = request.made
     said = read_result(_Record, texts[0].content.decode(), made.address, made.action)
-    beside = (*outputs.entries, *request.weights.entries)
+    # NB: a graph names files without folders.
+    weights = [file.at(file.name) for file in request.weights.entries]
+    beside = (*outputs.entries, *weights)
     data = await Get(Files, ComposeFiles, ComposeFiles.named(beside, *said.external_data))
     return Graph(graph, data, record)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Iterator, Tuple
 
 from pants.core.goals.package import OutputPathField
+from pants.source.filespec import Filespec
 
 from pants_enginewright.build_files.base import COMMON_FIELDS, CheckedTarget
 from pants_enginewright.build_files.fields import (
@@ -22,11 +24,38 @@ from pants_enginewright.models.tasks import TASKS
 PLUGINS = ("add_rms_norm", "rms_norm", "rotary", "swiglu")
 
 
+BESIDE = (
+    "config_sentence_transformers.json",
+    "generation_config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "*_Pooling/config.json",
+)
+"""Files beside the config that say how a model is used: they are read where they are there."""
+
+
 class ConfigField(OwnedFilesField, TextField):
     alias = "config"
     default = "config.json"
     expected = "the name of a JSON file"
-    help = "The model's configuration."
+    help = (
+        "The model's configuration. Files beside it that say how the model is used are read too, "
+        "listed or not: " + ", ".join(BESIDE) + "."
+    )
+
+    @property
+    def beside(self) -> Tuple[str, ...]:
+        """Patterns of those files, relative to where the target's files come from."""
+        folder = os.path.dirname(self.names[0]) if self.names else ""
+        return tuple(os.path.join(folder, pattern) for pattern in BESIDE)
+
+    @property
+    def filespec(self) -> Filespec:
+        named = super().filespec["includes"]
+        folder = self.address.spec_path
+        return {"includes": [*named, *(os.path.join(folder, path) for path in self.beside)]}
 
 
 class WeightsField(OwnedFilesField, ListField):
@@ -40,7 +69,10 @@ class TokenizerField(OwnedFilesField, ListField):
     alias = "tokenizer"
     default = ()
     expected = "a list of names of files"
-    help = "Files of the tokenizer, and others that serving needs, such as generation_config.json."
+    help = (
+        "Files of the tokenizer, and others that a package ships, each at its path in the "
+        "checkpoint."
+    )
 
 
 class DistributionField(AddressField):

@@ -15,8 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.checkpoint.config import parse_config
 from enginewright.errors import Problem, raise_if_any
-from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
+from enginewright.exporters.direct.decoder_architecture import (
+    ChosenWeights,
+    choose_weights,
+    read_architecture,
+)
 from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
 from enginewright.exporters.direct.weight_layout import (
     ExternalTensor,
@@ -58,6 +63,7 @@ class Parameters:
                         f"parameter `{name}`",
                         " or ".join(map(str, valid)),
                         repr(value),
+                        'take one of these, or exporter="torch"',
                     )
                 )
         raise_if_any(problems)
@@ -74,16 +80,20 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     config, descriptor = request.file("config"), request.file("descriptor")
     config.verify()
     descriptor.verify()
-    architecture = read_architecture(canonical_json.read_object(config.path), config.path.name)
+    where = config.path.name
+    content = canonical_json.read_object(config.path)
+    architecture = read_architecture(parse_config(content, where), parameters.task, where)
     stored = read_layout(canonical_json.read_object(descriptor.path))
     chosen = choose_weights(architecture, stored, descriptor.path.name)
-    _check_floating(tuple(chosen.values()))
+    tensors = tuple(chosen.tensors.values())
+    _check_floating(tensors)
     target = parameters.element_type
-    converted = any(tensor.dtype != target.safetensors for tensor in chosen.values())
+    converted = any(tensor.dtype != target.safetensors for tensor in tensors)
     if converted:
         files = converted_layout(stored, target)
         by_name = {tensor.name: tensor for file in files for tensor in file.tensors}
-        chosen = {name: by_name[name] for name in chosen}
+        held = {name: by_name[name] for name in chosen.tensors}
+        chosen = ChosenWeights(held, chosen.embedding, chosen.head)
     options = GraphOptions(
         parameters.opset,
         target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from enginewright.errors import Problem
@@ -24,6 +24,8 @@ class Fields:
     where: str
     problems: list[Problem]
     parent: str = ""
+    contradictions: list[Problem] = field(default_factory=list)
+    """Fields that are right alone and not together: the checkpoint is whole, its meaning is not."""
 
     def place(self, name: str) -> str:
         return f"{self.where}, `{self.parent}{name}`"
@@ -104,4 +106,17 @@ class Fields:
         if value is not None and not isinstance(value, Mapping):
             self.wrong(name, "an object")
         document = value if isinstance(value, Mapping) else {}
-        return Fields(document, self.where, self.problems, f"{self.parent}{name}.")
+        parent = f"{self.parent}{name}."
+        return Fields(document, self.where, self.problems, parent, self.contradictions)
+
+    def contradiction(self, names: str, expected: str, actual: str) -> None:
+        """Note that the fields `names` say different things."""
+        self.contradictions.append(
+            Problem(
+                "two fields of the config contradict each other",
+                f"{self.where}, {names}",
+                expected,
+                actual,
+                "delete the one that the weights were not trained with, or correct it",
+            )
+        )

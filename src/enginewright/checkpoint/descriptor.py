@@ -20,7 +20,7 @@ def describe(config: Config, checkpoint: VerifiedCheckpoint) -> dict[str, Any]:
         "parameters": checkpoint.parameters,
         "tensors": [
             {
-                "name": tensor.info.name,
+                "name": tensor.name,
                 "dtype": tensor.info.dtype,
                 "shape": list(tensor.info.shape),
                 "file": tensor.file,

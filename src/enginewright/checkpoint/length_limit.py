@@ -48,7 +48,8 @@ def length_limit(config: Mapping[str, Any], *, has_factor: bool = False) -> Leng
 
 def _scaled(config: Mapping[str, Any], limit: LengthLimit) -> LengthLimit:
     """Apply rope scaling: the factor extends the trained length for most of its types."""
-    field = "rope_scaling" if isinstance(config.get("rope_scaling"), Mapping) else "rope_parameters"
+    # As for the graph (`rope.py`): an empty `rope_scaling` says nothing.
+    field = "rope_scaling" if config.get("rope_scaling") else "rope_parameters"
     scaling = config.get(field)
     if not isinstance(scaling, Mapping):
         return limit
@@ -56,7 +57,8 @@ def _scaled(config: Mapping[str, Any], limit: LengthLimit) -> LengthLimit:
     factor = scaling.get("factor")
     if kind in _UNSCALED_ROPE or isinstance(factor, bool) or not isinstance(factor, (int, float)):
         return limit
-    original = scaling.get("original_max_position_embeddings")
+    name = "original_max_position_embeddings"
+    original = scaling.get(name) or config.get(name)
     base = original if kind == "yarn" and type(original) is int and original > 0 else limit.tokens
     if not 1 <= factor <= 1024 or base > MAX_TOKENS:
         return limit

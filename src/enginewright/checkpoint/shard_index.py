@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,15 @@ def read_index(path: Path) -> ShardIndex:
 
 
 def index_problems(
-    index: ShardIndex, names: set[str], headers: Mapping[str, Header]
+    index: ShardIndex,
+    names: set[str],
+    headers: Mapping[str, Header],
+    optional: Set[str] = frozenset(),
 ) -> list[Problem]:
     """What index and files disagree about.
 
     `names` are the files that are there, `headers` those of them whose header could be read.
+    Tensors of `optional` may be promised and not be there.
     """
     indexed = set(index.files.values())
     problems = [
@@ -72,7 +76,7 @@ def index_problems(
                 "no such tensor",
                 "use the index that was saved with these files",
             )
-            for tensor in sorted(promised - stored)
+            for tensor in sorted(promised - stored - optional)
         )
         if file not in indexed:
             continue

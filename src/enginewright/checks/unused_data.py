@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from enginewright.checkpoint.families import BUFFERS
 from enginewright.checkpoint.safetensors_header import quote, read_header
+from enginewright.checkpoint.tensor_layout import BUFFERS
 from enginewright.checks.external_data import ExternalTensor
 from enginewright.checks.findings import Findings
 from enginewright.errors import Problem

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from enginewright.checkpoint.config import Config
-from enginewright.checkpoint.families import expected_tensors
+from enginewright.checkpoint.tensor_layout import expected_tensors
 from enginewright.errors import InputError, Problem
 from enginewright.memory.dtype import DTYPE_BYTES
 

@@ -28,6 +28,9 @@ class Task:
     has_cache: bool = False
     """Whether keys and values of earlier tokens are inputs and outputs of that graph."""
 
+    has_recipe: bool = False
+    """Whether its graph ends with the checkpoint's own recipe for embeddings (embedding.json)."""
+
     def part(self, name: str) -> Any:
         """A module of the room, such as `measure`."""
         return importlib.import_module(f"{self.room}.{name}")
@@ -40,7 +43,7 @@ _PROMPT = '--prompt "Once upon a time"'
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task("feature-extraction", _EXTRACTION, "--lines sentences.txt"),
+        Task("feature-extraction", _EXTRACTION, "--lines sentences.txt", has_recipe=True),
         Task("text-generation", _GENERATION, _PROMPT, is_decoder=True),
         Task("text-generation-with-past", _GENERATION, _PROMPT, is_decoder=True, has_cache=True),
     )

@@ -11,7 +11,7 @@ import pytest
 
 from enginewright.actions.verify_checkpoint import run
 from enginewright.checkpoint.config import parse_config
-from enginewright.checkpoint.families import expected_tensors
+from enginewright.checkpoint.tensor_layout import expected_tensors
 from enginewright.errors import InputError
 from enginewright.hashing import FileDigest
 from enginewright.step import ActionRequest, InputFile
@@ -32,6 +32,7 @@ QWEN3: dict[str, Any] = {
     "rms_norm_eps": 1e-6,
     "vocab_size": 10,
     "dtype": "float16",
+    "eos_token_id": 0,
     "tie_word_embeddings": True,
 }
 TENSORS: Tensors = {
@@ -106,9 +107,11 @@ def test_a_sound_checkpoint(checkpoint: Checkpoint) -> None:
         "summary": {
             "architecture": "Qwen3ForCausalLM",
             "dtype": "float16",
+            "kind": "decoder",
             "length": {"tokens": 16, "source": "max_position_embeddings"},
             "model_type": "qwen3",
             "parameters": parameters,
+            "tasks": ["text-generation", "text-generation-with-past"],
             "tensors": 13,
         },
     }
@@ -125,7 +128,12 @@ def test_a_sound_checkpoint(checkpoint: Checkpoint) -> None:
         "begin": size - 16,
         "end": size,
     }
-    assert sorted(path.name for path in outputs.iterdir()) == ["checkpoint.json", "config.json"]
+    assert sorted(path.name for path in outputs.iterdir()) == [
+        "checkpoint.json",
+        "config.json",
+        "embedding.json",
+        "serving.json",
+    ]
 
 
 def test_white_space_and_dropped_fields_leave_the_outputs_as_they_are(tmp_path: Path) -> None:
@@ -143,7 +151,7 @@ def test_white_space_and_dropped_fields_leave_the_outputs_as_they_are(tmp_path: 
     second.config.write_text(json.dumps(reordered, indent=7))
     (first_result, one), (second_result, two) = first.run(), second.run()
     assert first_result == second_result
-    for name in ("config.json", "checkpoint.json"):
+    for name in ("config.json", "checkpoint.json", "embedding.json", "serving.json"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
 
 
@@ -163,11 +171,11 @@ def test_only_headers_are_read(checkpoint: Checkpoint) -> None:
     assert (outputs / "checkpoint.json").read_bytes() == before
 
 
-def test_wrong_shape_wrong_dtype_missing_and_unknown_tensors_at_once(tmp_path: Path) -> None:
+def test_wrong_shape_no_dtype_missing_and_unknown_tensors_at_once(tmp_path: Path) -> None:
     tensors = {
         **TENSORS,
         "model.norm.weight": ("F16", (9,)),
-        "model.embed_tokens.weight": ("F32", (10, 8)),
+        "model.embed_tokens.weight": ("I64", (10, 8)),
         "model.layers.7.input_layernorm.weight": ("F16", (8,)),
     }
     del tensors["model.layers.0.mlp.up_proj.weight"]
@@ -176,7 +184,7 @@ def test_wrong_shape_wrong_dtype_missing_and_unknown_tensors_at_once(tmp_path: P
     assert "model.safetensors, tensor `model.norm.weight`, `shape`" in text
     assert "expected: [8]\n  actual:   [9]" in text
     assert "model.safetensors, tensor `model.embed_tokens.weight`, `dtype`" in text
-    assert "expected: F16\n  actual:   F32" in text
+    assert "expected: BF16, F16, F32, F64\n  actual:   I64" in text
     assert "the weights lack a tensor" in text
     assert "tensor `model.layers.0.mlp.up_proj.weight`" in text
     assert "the weights have a tensor that the config does not imply" in text
@@ -203,12 +211,105 @@ def test_an_unknown_architecture_is_a_warning(tmp_path: Path) -> None:
     ]
 
 
-def test_mixed_dtypes_without_a_declared_one_are_a_warning(tmp_path: Path) -> None:
-    config = {name: value for name, value in QWEN3.items() if name != "dtype"}
+@pytest.mark.parametrize("wish", ["float16", "float32", "bfloat16", "auto", None])
+def test_row_e12_the_dtype_of_the_config_is_a_wish(tmp_path: Path, wish: str | None) -> None:
     tensors: Tensors = {**TENSORS, "model.norm.weight": ("F32", (8,))}
-    result, _ = Checkpoint(tmp_path / "a", config, tensors).run()
+    result, _ = Checkpoint(tmp_path / "a", {**QWEN3, "dtype": wish}, tensors).run()
     assert result["warnings"] == ["the weights mix dtypes: F16, F32"]
     assert result["summary"]["dtype"] == "float16"
+
+
+def test_row_e12_another_dtype_than_the_wish_is_a_warning(tmp_path: Path) -> None:
+    config = {**QWEN3, "dtype": None, "torch_dtype": "bfloat16"}
+    result, _ = Checkpoint(tmp_path / "a", config, TENSORS).run()
+    assert result["warnings"] == ["`dtype` of config.json says bfloat16, the weights are F16"]
+
+
+def test_row_e13_an_infinity_is_carried_as_transformers_writes_it(tmp_path: Path) -> None:
+    config = {
+        "architectures": ["NemotronHForCausalLM"],
+        "model_type": "nemotron_h",
+        "time_step_limit": [0.0, float("inf")],
+        "nested": {"least": float("-inf"), "none": float("nan")},
+    }
+    _, outputs = Checkpoint(tmp_path / "a", config, {"w": ("F32", (1,))}).run()
+    written = json.loads((outputs / "config.json").read_text())
+    assert written["time_step_limit"] == [0.0, {"__float__": "Infinity"}]
+    assert written["nested"] == {
+        "least": {"__float__": "-Infinity"},
+        "none": {"__float__": "NaN"},
+    }
+
+
+def without_prefix(tensors: Tensors) -> Tensors:
+    return {name.removeprefix("model."): value for name, value in tensors.items()}
+
+
+def test_row_e9_names_without_the_prefix_are_those_of_the_class(tmp_path: Path) -> None:
+    plain = Checkpoint(tmp_path / "a", QWEN3, TENSORS)
+    bare = Checkpoint(tmp_path / "b", QWEN3, without_prefix(TENSORS))
+    (_, one), (result, two) = plain.run(), bare.run()
+    assert result["warnings"] == []
+    names = [
+        [tensor["name"] for tensor in json.loads((out / "checkpoint.json").read_text())["tensors"]]
+        for out in (one, two)
+    ]
+    assert names[0] == names[1] == sorted(TENSORS)
+
+
+def test_names_with_the_prefix_under_a_class_without_a_head(tmp_path: Path) -> None:
+    config = {**QWEN3, "architectures": ["Qwen3Model"]}
+    result, _ = Checkpoint(tmp_path / "a", config, TENSORS).run()
+    assert result["summary"]["tensors"] == 13
+
+
+def test_a_tensor_by_both_names_is_refused(tmp_path: Path) -> None:
+    both: Tensors = {**TENSORS, "norm.weight": ("F16", (8,))}
+    text = Checkpoint(tmp_path / "a", QWEN3, both).errors()
+    assert "a tensor is there by two names" in text
+    assert "tensor `model.norm.weight` and tensor `norm.weight`" in text
+
+
+def test_row_e9_another_prefix_is_one_message(tmp_path: Path) -> None:
+    tensors = {f"language_model.{name}": value for name, value in TENSORS.items()}
+    text = Checkpoint(tmp_path / "a", QWEN3, tensors).errors()
+    assert "the names of the tensors have another prefix than those of the architecture" in text
+    assert "13 names with `language_model.` before them" in text
+    assert text.count("where:") == 1
+
+
+def test_row_e1_tied_the_other_way_round(tmp_path: Path) -> None:
+    tensors = {**TENSORS, "lm_head.weight": TENSORS["model.embed_tokens.weight"]}
+    del tensors["model.embed_tokens.weight"]
+    assert Checkpoint(tmp_path / "a", QWEN3, tensors).run()[0]["summary"]["tensors"] == 13
+
+
+def test_row_e24_an_index_may_name_the_tied_head(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "a", QWEN3, TENSORS)
+    index = checkpoint.folder / "model.safetensors.index.json"
+    places = dict.fromkeys([*TENSORS, "lm_head.weight"], "model.safetensors")
+    index.write_text(json.dumps({"weight_map": places}))
+    checkpoint.weights.append(index)
+    assert checkpoint.run()[0]["warnings"] == [
+        "model.safetensors.index.json names tensor `lm_head.weight`, which no file has and the "
+        "config does not need"
+    ]
+
+
+def test_row_e24_biases_that_the_family_does_not_have(tmp_path: Path) -> None:
+    config = {
+        **QWEN3,
+        "architectures": ["MistralForCausalLM"],
+        "model_type": "mistral",
+        "attention_bias": True,
+        "sliding_window": None,
+    }
+    tensors = {n: v for n, v in TENSORS.items() if "q_norm" not in n and "k_norm" not in n}
+    result, _ = Checkpoint(tmp_path / "a", config, tensors).run()
+    assert result["warnings"] == [
+        "`attention_bias` of config.json is true: not read for `mistral`, the family has no "
+        "biases; stored ones are refused as tensors that do not belong"
+    ]
 
 
 def test_buffers_of_old_versions_are_tolerated(tmp_path: Path) -> None:
@@ -299,22 +400,26 @@ def test_broken_files_of_all_kinds_are_reported_together(checkpoint: Checkpoint)
     assert "lack a tensor" not in text
 
 
-def test_files_that_are_no_weights(checkpoint: Checkpoint) -> None:
+def test_row_e24_files_that_are_no_weights(checkpoint: Checkpoint) -> None:
     path = checkpoint.folder / "pytorch_model.bin"
     path.write_bytes(b"PK")
     checkpoint.weights.append(path)
     assert "a name that ends in `.safetensors` or `.index.json`" in checkpoint.errors()
     checkpoint.weights = []
     assert "the checkpoint has no weights" in checkpoint.errors()
+    assert "import Qwen3ForCausalLM as M" in checkpoint.errors()
 
 
-def test_the_tokenizer_is_checked(checkpoint: Checkpoint) -> None:
+def test_row_e16_the_tokenizer_is_checked(checkpoint: Checkpoint) -> None:
     path = checkpoint.folder / "tokenizer.json"
     checkpoint.tokenizer = [path]
-    path.write_text(json.dumps({"model": {"vocab": {"a": 9}}, "added_tokens": [{"id": 10}]}))
+    path.write_text(
+        json.dumps({"model": {"vocab": {"a": 9}}, "added_tokens": [{"id": 10, "content": "<x>"}]})
+    )
     result, _ = checkpoint.run()
     assert result["warnings"] == [
-        "tokenizer.json has token ids up to 10, the model's vocabulary ends at 9"
+        "tokenizer.json has token ids up to 10 (`<x>`), the model's vocabulary ends at 9: a text "
+        "with such a token is refused"
     ]
     path.write_text("{}")
     assert "not a tokenizer of the tokenizers library" in checkpoint.errors()

@@ -12,7 +12,9 @@ import tensorrt_rtx_bindings as trt
 from enginewright import canonical_json
 from enginewright.actions.estimate_size import run
 from enginewright.actions.quantize_model import run as quantize_model
-from enginewright.exporters.direct.decoder_architecture import read_architecture
+from enginewright.checkpoint.config import parse_config
+from enginewright.checkpoint.tensor_layout import expected_tensors
+from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
 from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
 from enginewright.exporters.direct.weight_layout import ExternalTensor
 from enginewright.hashing import FileDigest
@@ -38,13 +40,15 @@ TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
 def write_model(folder, dtype):
-    architecture = read_architecture(CONFIG, "config.json")
+    config = parse_config(CONFIG, "config.json")
+    architecture = read_architecture(config, "text-generation", "config.json")
     kind = element_type(dtype, "test")
-    weights, offset = {}, 0
-    for name, shape in architecture.tensor_shapes.items():
+    stored, offset = [], 0
+    for name, shape in expected_tensors(config).required.items():
         end = offset + kind.size * math.prod(shape)
-        weights[name] = ExternalTensor(name, shape, kind.safetensors, "weights", offset, end)
+        stored.append(ExternalTensor(name, shape, kind.safetensors, "weights", offset, end))
         offset = end
+    weights = choose_weights(architecture, stored, "test")
     random = np.random.default_rng(0).normal(0, 0.02, offset // kind.size)
     folder.mkdir()
     (folder / "weights").write_bytes(random.astype(TYPES[dtype]).tobytes())

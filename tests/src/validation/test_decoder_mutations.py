@@ -164,7 +164,11 @@ CASES: dict[str, tuple[Mutation, str, str]] = {
     "heads in another order": (Mutation(weights=swap_query_heads), COSINE, "whole dataset"),
     "a wrong eps": (Mutation(config=change(rms_norm_eps=1e-5)), ERROR, "whole dataset"),
     "a wrong window": (Mutation(config=change(sliding_window=48)), COSINE, "whole dataset"),
-    "no window": (Mutation(config=change(use_sliding_window=False)), COSINE, "whole dataset"),
+    "no window": (
+        Mutation(config=change(use_sliding_window=False, layer_types=["full_attention"] * 3)),
+        COSINE,
+        "whole dataset",
+    ),
     "a window in each layer": (
         Mutation(config=change(max_window_layers=0, layer_types=["sliding_attention"] * 3)),
         COSINE,

@@ -1,21 +1,19 @@
-"""What the graph of a dense decoder depends on, taken from its config and checked.
-
-Facts of the families are those of the transformers library 5 (`modeling_*.py` of each family).
-"""
+"""What the graph of a dense decoder depends on, taken from its config and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from enginewright.checkpoint.config import ARCHITECTURES, DecoderConfig, parse_config
-from enginewright.checkpoint.families import expected_tensors
+from enginewright.checkpoint.config import Config, DecoderConfig
+from enginewright.checkpoint.exportable import export_problems
+from enginewright.checkpoint.layers import Layer
+from enginewright.checkpoint.tensor_layout import expected_tensors
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.exporters.direct.rotary_frequencies import RotaryEmbedding, rotary_of
 from enginewright.exporters.direct.weight_layout import ExternalTensor
+from enginewright.families.family import DecoderNames
 
-SUPPORTED = tuple(sorted(name for name in ARCHITECTURES if name.endswith("ForCausalLM")))
 USE_TORCH = 'use exporter="torch" for this checkpoint'
 
 
@@ -33,38 +31,42 @@ class DecoderArchitecture:
     output_bias: bool
     mlp_bias: bool
     qk_norm: bool
-    """Queries and keys are normalized a head, as Qwen3 does."""
+    """Queries and keys are normalized, each head on its own."""
     tied: bool
-    """The output head is the transposed embedding table."""
+    """The config takes the transposed embedding table for the output head."""
     rotary: RotaryEmbedding
-    sliding_windows: tuple[int | None, ...]
-    """One a layer: how many keys it sees, its own included; None is all."""
+    layers: tuple[Layer, ...]
+    names: DecoderNames
     tensor_shapes: Mapping[str, tuple[int, ...]]
-    """Every tensor that the graph reads, with the shape that it must have."""
+    """Every tensor that the graph needs, with the shape that it must have."""
+    optional_shapes: Mapping[str, tuple[int, ...]]
+    """Tensors that count where they are stored: the head of tied embeddings."""
+
+    @property
+    def sliding_windows(self) -> tuple[int | None, ...]:
+        """One a layer: how many keys it sees, its own included; None is all."""
+        return tuple(layer.window for layer in self.layers)
 
 
-def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchitecture:
-    """Check `config.json`; raise `InputError` with all that this exporter cannot express."""
-    names = document.get("architectures")
-    if isinstance(names, list) and names and names[0] not in SUPPORTED:
-        raise InputError(
-            Problem(
-                f"the direct exporter does not know the architecture `{names[0]}`",
-                f"{where}, `architectures`",
-                ", ".join(SUPPORTED),
-                str(names[0]),
-                "no exporter knows another decoder",
-            )
-        )
-    config = parse_config(document, where)
+@dataclass(frozen=True)
+class ChosenWeights:
+    """The tensors that the graph reads; raises `KeyError` for another name."""
+
+    tensors: Mapping[str, ExternalTensor]
+    """By the name that the class has for them."""
+    embedding: str
+    """Name of the embedding table: of the head where only that is stored."""
+    head: str
+    """Name of the output head: of the embedding table where none is stored."""
+
+
+def read_architecture(config: Config, task: str, where: str) -> DecoderArchitecture:
+    """Raise `InputError` with all that this exporter cannot express; `where` names the file."""
+    problems = export_problems(config, task)
     if not isinstance(config, DecoderConfig):
-        raise InputError(Problem("not a decoder", where, ", ".join(SUPPORTED), config.model_type))
-    problems = _unsupported(config, document, where)
-    try:
-        rotary = rotary_of(config, config.head_dim)
-    except InputError as error:
-        raise InputError([*problems, *error.problems]) from error
-    raise_if_any(problems)
+        # No task of decoders has another class in its list.
+        raise InputError(problems or Problem("not a decoder", where, actual=config.architecture))
+    raise_if_any([*problems, *_unsupported(config, where)])
     layout = expected_tensors(config)
     assert layout is not None  # for the type checker: only for quantized checkpoints, see above
     return DecoderArchitecture(
@@ -79,15 +81,17 @@ def read_architecture(document: Mapping[str, Any], where: str) -> DecoderArchite
         qkv_bias=config.attention_bias,
         output_bias=config.output_bias,
         mlp_bias=config.mlp_bias,
-        qk_norm=config.model_type == "qwen3",
+        qk_norm=config.family.qk_norm,
         tied=config.tie_word_embeddings,
-        rotary=rotary,
-        sliding_windows=_sliding_windows(config, document),
+        rotary=rotary_of(config, config.head_dim),
+        layers=config.layers,
+        names=config.names,
         tensor_shapes=layout.required,
+        optional_shapes=layout.optional,
     )
 
 
-def _unsupported(config: DecoderConfig, document: Mapping[str, Any], where: str) -> list[Problem]:
+def _unsupported(config: DecoderConfig, where: str) -> list[Problem]:
     problems = []
     if config.hidden_act not in ("silu", "swish"):
         problems.append(
@@ -99,54 +103,39 @@ def _unsupported(config: DecoderConfig, document: Mapping[str, Any], where: str)
                 USE_TORCH,
             )
         )
-    partial = document.get("partial_rotary_factor", 1.0)
-    partial = config.rope.parameters.get("partial_rotary_factor", partial)
-    if partial not in (None, 1, 1.0):
+    if config.rope.partial != 1:
         problems.append(
             Problem(
                 "the direct exporter rotates whole heads only",
                 f"{where}, `partial_rotary_factor`",
                 "1.0",
-                repr(partial),
+                repr(config.rope.partial),
                 USE_TORCH,
-            )
-        )
-    if config.head_dim % 2:
-        problems.append(
-            Problem("head_dim must be even", f"{where}, `head_dim`", "even", str(config.head_dim))
-        )
-    if config.quantized:
-        problems.append(
-            Problem(
-                "the checkpoint is already quantized",
-                f"{where}, `quantization_config`",
-                "weights of float32, float16 or bfloat16",
-                fix="take the checkpoint before quantization and use `quantized_model`",
             )
         )
     return problems
 
 
-def _sliding_windows(config: DecoderConfig, document: Mapping[str, Any]) -> tuple[int | None, ...]:
-    """Qwen slides the layers that `layer_types` or `max_window_layers` say, Mistral slides all."""
-    layers, window = config.num_hidden_layers, config.sliding_window
-    if window is None or config.model_type == "mistral":
-        return (window,) * layers
-    types = document.get("layer_types")
-    if not isinstance(types, list) or len(types) != layers:
-        full = document.get("max_window_layers", 28)
-        types = ["full_attention" if i < full else "sliding_attention" for i in range(layers)]
-    return tuple(window if kind == "sliding_attention" else None for kind in types)
-
-
 def choose_weights(
     architecture: DecoderArchitecture, tensors: Sequence[ExternalTensor], where: str
-) -> Mapping[str, ExternalTensor]:
-    """The tensors that the graph reads, by name; raise `InputError` with all that do not fit."""
+) -> ChosenWeights:
+    """The tensors that the graph reads; raise `InputError` with all that do not fit.
+
+    A stored head counts, tied or not, as in transformers 5; where the config ties them, one of head
+    and embedding is enough.
+    """
     found = {tensor.name: tensor for tensor in tensors}
+    names, shapes = architecture.names, dict(architecture.tensor_shapes)
+    shapes.update(architecture.optional_shapes)
+    table, output = f"{names.embedding}.weight", f"{names.head}.weight"
+    embedding, head = table, output
+    if architecture.tied:
+        embedding = table if table in found else output
+        head = output if output in found else embedding
+    needed = sorted({*shapes} - {table, output} | {embedding, head})
     problems = []
-    for name, shape in architecture.tensor_shapes.items():
-        tensor = found.get(name)
+    for name in needed:
+        shape, tensor = shapes[name], found.get(name)
         if tensor is None:
             problems.append(
                 Problem("the checkpoint lacks a tensor", f"{where}, `{name}`", f"shape {shape}")
@@ -161,4 +150,4 @@ def choose_weights(
                 )
             )
     raise_if_any(problems)
-    return {name: found[name] for name in architecture.tensor_shapes}
+    return ChosenWeights({name: found[name] for name in needed}, embedding, head)

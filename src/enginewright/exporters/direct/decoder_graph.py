@@ -8,16 +8,15 @@ normalization, the rotation and the attention.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from enginewright.exporters.direct.attention_mask import AttentionMasks
-from enginewright.exporters.direct.decoder_architecture import DecoderArchitecture
+from enginewright.exporters.direct.decoder_architecture import ChosenWeights, DecoderArchitecture
 from enginewright.exporters.direct.graph_writer import GraphWriter
-from enginewright.exporters.direct.weight_layout import ExternalTensor
 from enginewright.onnx_model.element_type import ElementType
 
 IR_VERSION = 11
@@ -41,10 +40,10 @@ class GraphOptions:
 
 def decoder_model(
     architecture: DecoderArchitecture,
-    weights: Mapping[str, ExternalTensor],
+    weights: ChosenWeights,
     options: GraphOptions,
 ) -> ModelProto:
-    """The whole model; `weights` holds every tensor that `architecture.tensor_shapes` lists.
+    """The whole model; `weights` are those that `choose_weights` took.
 
     Input `input_ids` int64 [batch, sequence]. With a cache also `attention_mask` int64 [batch,
     total_sequence], 1 for a token and 0 for padding; `position_ids` int64 [batch, sequence]; and
@@ -68,12 +67,13 @@ class _DecoderWriter:
     def __init__(
         self,
         architecture: DecoderArchitecture,
-        weights: Mapping[str, ExternalTensor],
+        weights: ChosenWeights,
         options: GraphOptions,
     ) -> None:
         self.architecture = architecture
         self.options = options
-        self.graph = GraphWriter(weights)
+        self.weights = weights
+        self.graph = GraphWriter(weights.tensors)
         self.inputs: list[ValueInfoProto] = []
         self.outputs: list[ValueInfoProto] = []
 
@@ -85,9 +85,8 @@ class _DecoderWriter:
             self._input("position_ids", TensorProto.INT64, ("batch", "sequence"))
         cosine, sine = self._rotary_tables()
         masks = AttentionMasks(graph, with_past=self.options.with_past)
-        hidden = graph.add(
-            "Gather", [graph.weight("model.embed_tokens.weight"), "input_ids"], "model.embed_tokens"
-        )
+        table = graph.weight(self.weights.embedding)
+        hidden = graph.add("Gather", [table, "input_ids"], architecture.names.embedding)
         for index, window in enumerate(architecture.sliding_windows):
             hidden = self._layer(index, hidden, masks.mask(window), cosine, sine)
         self._head(hidden)
@@ -132,14 +131,13 @@ class _DecoderWriter:
         return self.graph.add("Expand", [steps, shape], "rotary.position_ids")
 
     def _layer(self, index: int, hidden: str, mask: str, cosine: str, sine: str) -> str:
-        graph, name = self.graph, f"model.layers.{index}"
-        normed = self._norm(hidden, f"{name}.input_layernorm")
+        graph, names = self.graph, self.architecture.names
+        name = names.layer.format(layer=index)
+        normed = self._norm(hidden, f"{name}.{names.input_norm}")
         attended = self._attention(index, normed, mask, cosine, sine)
         hidden = graph.add("Add", [hidden, attended], f"{name}.attention_residual")
-        normed = self._norm(hidden, f"{name}.post_attention_layernorm")
-        return graph.add(
-            "Add", [hidden, self._feed_forward(f"{name}.mlp", normed)], f"{name}.mlp_residual"
-        )
+        normed = self._norm(hidden, f"{name}.{names.middle_norm}")
+        return graph.add("Add", [hidden, self._feed_forward(name, normed)], f"{name}.mlp_residual")
 
     def _norm(self, value: str, module: str) -> str:
         """RMSNorm over the last axis, its statistics in float32 whatever the model's type."""
@@ -155,10 +153,12 @@ class _DecoderWriter:
     def _attention(self, index: int, hidden: str, mask: str, cosine: str, sine: str) -> str:
         """Grouped-query attention: [batch, sequence, hidden] to the same."""
         architecture, graph = self.architecture, self.graph
-        name = f"model.layers.{index}.self_attn"
-        query = self._heads(hidden, f"{name}.q_proj", architecture.heads, f"{name}.q_norm")
-        key = self._heads(hidden, f"{name}.k_proj", architecture.kv_heads, f"{name}.k_norm")
-        value = self._heads(hidden, f"{name}.v_proj", architecture.kv_heads, None)
+        names = architecture.names
+        layer = names.layer.format(layer=index)
+        name = f"{layer}.self_attn"
+        query = self._heads(layer, hidden, names.query, architecture.heads, names.query_norm)
+        key = self._heads(layer, hidden, names.key, architecture.kv_heads, names.key_norm)
+        value = self._heads(layer, hidden, names.value, architecture.kv_heads, None)
         query = self._rotate(query, f"{name}.query", cosine, sine)
         key = self._rotate(key, f"{name}.key", cosine, sine)
         if self.options.with_past:
@@ -168,7 +168,7 @@ class _DecoderWriter:
             joined = self._attend(name, query, key, value, mask)
         else:
             joined = self._attend_written_out(name, query, key, value, mask)
-        return graph.linear(joined, f"{name}.o_proj", bias=architecture.output_bias)
+        return graph.linear(joined, f"{layer}.{names.output}", bias=architecture.output_bias)
 
     def _attend(self, name: str, query: str, key: str, value: str, mask: str) -> str:
         """[batch, heads, sequence, head_dim] to [batch, sequence, heads * head_dim]."""
@@ -206,14 +206,15 @@ class _DecoderWriter:
         width = architecture.heads * head_dim
         return graph.add("Reshape", [rows, graph.integers(0, 0, width)], f"{name}.joined")
 
-    def _heads(self, hidden: str, projection: str, heads: int, norm: str | None) -> str:
+    def _heads(self, layer: str, hidden: str, projection: str, heads: int, norm: str | None) -> str:
         """Project and split: [batch, sequence, hidden] to [batch, heads, sequence, head_dim]."""
         architecture, graph = self.architecture, self.graph
+        projection = f"{layer}.{projection}"
         flat = graph.linear(hidden, projection, bias=architecture.qkv_bias)
         shape = graph.integers(0, 0, heads, architecture.head_dim)
         split = graph.add("Reshape", [flat, shape], f"{projection}.split")
         if norm is not None and architecture.qk_norm:
-            split = self._norm(split, norm)
+            split = self._norm(split, f"{layer}.{norm}")
         return graph.add("Transpose", [split], f"{projection}.heads", perm=[0, 2, 1, 3])
 
     def _rotate(self, value: str, name: str, cosine: str, sine: str) -> str:
@@ -235,16 +236,17 @@ class _DecoderWriter:
         self._output(present, (*shape[:2], "total_sequence", shape[3]))
         return present
 
-    def _feed_forward(self, name: str, hidden: str) -> str:
+    def _feed_forward(self, layer: str, hidden: str) -> str:
         """down(silu(gate(x)) * up(x))."""
-        graph, bias = self.graph, self.architecture.mlp_bias
-        gate = graph.linear(hidden, f"{name}.gate_proj", bias=bias)
+        graph, bias, names = self.graph, self.architecture.mlp_bias, self.architecture.names
+        name = f"{layer}.mlp"
+        gate = graph.linear(hidden, f"{layer}.{names.gate}", bias=bias)
         gated = graph.add(
             "Mul", [gate, graph.add("Sigmoid", [gate], f"{name}.sigmoid")], f"{name}.silu"
         )
-        up = graph.linear(hidden, f"{name}.up_proj", bias=bias)
+        up = graph.linear(hidden, f"{layer}.{names.up}", bias=bias)
         product = graph.add("Mul", [gated, up], f"{name}.gated")
-        return graph.linear(product, f"{name}.down_proj", bias=bias)
+        return graph.linear(product, f"{layer}.{names.down}", bias=bias)
 
     def _head(self, hidden: str) -> None:
         architecture, graph = self.architecture, self.graph
@@ -253,9 +255,8 @@ class _DecoderWriter:
             ends = [graph.integers(-1), graph.integers(SLICE_END), graph.integers(1)]
             hidden = graph.add("Slice", [hidden, *ends], "model.last_position")
             positions = 1
-        normed = self._norm(hidden, "model.norm")
-        weight = "model.embed_tokens.weight" if architecture.tied else "lm_head.weight"
-        graph.add("MatMul", [normed, graph.transposed_weight(weight)], "logits")
+        normed = self._norm(hidden, architecture.names.norm)
+        graph.add("MatMul", [normed, graph.transposed_weight(self.weights.head)], "logits")
         outputs, self.outputs = self.outputs, []
         self._output("logits", ("batch", positions, architecture.vocabulary))
         self.outputs.extend(outputs)

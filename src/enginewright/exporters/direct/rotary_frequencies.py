@@ -58,10 +58,29 @@ def rotary_embedding(
     needed = {"rope_theta", *_SCALINGS[str(kind)].needs}
     numbers = _numbers(parameters, needed)
     numbers.setdefault("original_max_position_embeddings", float(max_positions))
+    _check_order(str(kind), numbers)
     theta = numbers["rope_theta"]
     plain = np.array([exact_math.power(theta, -i, head_dim) for i in range(0, head_dim, 2)])
     scaled, factor = _SCALINGS[str(kind)].apply(plain, numbers, parameters)
     return RotaryEmbedding(scaled.astype(np.float32), factor)
+
+
+def _check_order(kind: str, numbers: Mapping[str, float]) -> None:
+    """Raise `InputError` for numbers that give no frequencies."""
+    problem = None
+    if kind == "llama3" and numbers["high_freq_factor"] <= numbers["low_freq_factor"]:
+        low, high = f"{numbers['low_freq_factor']:g}", f"{numbers['high_freq_factor']:g}"
+        problem = Problem(
+            "rope scaling has no range between its frequencies",
+            "config.json, `high_freq_factor` of `rope_parameters` or `rope_scaling`",
+            f"more than `low_freq_factor`, {low}",
+            high,
+        )
+    if kind == "yarn" and numbers["rope_theta"] <= 1:
+        where = "config.json, `rope_theta`"
+        problem = Problem("a base of 1 has no wavelengths", where, "more than 1")
+    if problem is not None:
+        raise InputError(problem)
 
 
 def _numbers(parameters: Mapping[str, object], needed: set[str]) -> dict[str, float]:
@@ -154,7 +173,7 @@ _SCALINGS: Mapping[str, _Scaling] = {
     "default": _Scaling((), _default),
     "linear": _Scaling(("factor",), _linear),
     "llama3": _Scaling(
-        ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+        ("factor", "low_freq_factor", "high_freq_factor"),
         _llama3,
     ),
     "yarn": _Scaling(("factor",), _yarn),

@@ -11,7 +11,7 @@ from enginewright.passes.transformation import Pass, Transformed
 PRODUCER = "enginewright"
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _WRAPPER = "model."
-"""What the modules of `task_modules` call the model."""
+"""What the module that is traced calls the model."""
 
 
 class Clean(Pass[ir.Model, None]):

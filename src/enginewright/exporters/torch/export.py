@@ -10,8 +10,12 @@ import onnx_ir as ir
 import torch
 
 from enginewright.checkpoint.config import Config, DecoderConfig
+from enginewright.checkpoint.embedding import EmbeddingDescription
+from enginewright.checkpoint.exportable import check_exportable
+from enginewright.errors import InputError, Problem
 from enginewright.exporters.torch.exact_rotary import use_exact_rotary
 from enginewright.exporters.torch.spec import ExportSpec
+from enginewright.families.registry import exportable
 from enginewright.tasks.registry import Task
 from enginewright.tasks.signature import Signature, TensorSignature
 
@@ -28,12 +32,24 @@ class TaskModule(Protocol):
 
 def check_task(config: Config, task: Task) -> None:
     """Raise `InputError` when a model of `config` cannot do the task; needs no weights."""
-    task.part("torch_module").check(config, task.name)
+    if task.has_cache:
+        expected, fix = "a task without a KV cache", 'set `exporter="direct"`, or take another task'
+        where = "parameter `task`"
+        raise InputError(Problem("torch traces no KV cache", where, expected, task.name, fix))
+    check_exportable(config, task.name)
+    if not exportable(task.name):  # a task that no family names: its room says what it takes
+        task.part("torch_module").check(config, task.name)
 
 
-def task_module(model: torch.nn.Module, config: Config, task: Task) -> TaskModule:
-    """The module that is exported, of a config that `check_task` took."""
-    module: TaskModule = task.part("torch_module").make(model, config)
+def task_module(
+    model: torch.nn.Module, config: Config, task: Task, embedding: EmbeddingDescription
+) -> TaskModule:
+    """The module that is exported, of a config that `check_task` took.
+
+    Raises `InputError` where the task needs a recipe for embeddings and there is none.
+    """
+    recipe = (embedding,) if task.has_recipe else ()
+    module: TaskModule = task.part("torch_module").make(model, config, *recipe)
     return module
 
 

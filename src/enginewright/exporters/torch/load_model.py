@@ -11,9 +11,9 @@ import torch
 import transformers
 from safetensors import safe_open
 
-from enginewright.checkpoint.config import ARCHITECTURES, Config
-from enginewright.checkpoint.families import BUFFERS
+from enginewright.checkpoint.config import Config
 from enginewright.checkpoint.safetensors_header import quote, read_header
+from enginewright.checkpoint.tensor_layout import BUFFERS
 from enginewright.errors import InputError, Problem, raise_if_any
 
 TORCH_DTYPES: Mapping[str, torch.dtype] = {
@@ -41,25 +41,6 @@ def load_model(
     ]
     raise_if_any(problems)
     return model.eval().requires_grad_(False)
-
-
-def check_support(config: Config) -> None:
-    """Raise `InputError` for an architecture that is not known, and for a quantized checkpoint."""
-    problems = []
-    if config.architecture not in ARCHITECTURES:
-        problems.append(
-            Problem(
-                "the architecture cannot be exported",
-                "config.json, `architectures`",
-                ", ".join(sorted(ARCHITECTURES)),
-                f"`{config.architecture}`",
-                "take a checkpoint of one of these; no exporter knows another architecture",
-            )
-        )
-    if config.quantized:
-        where, fix = "config.json, `quantization_config`", "export the checkpoint it was made from"
-        problems.append(Problem("a quantized checkpoint cannot be exported", where, fix=fix))
-    raise_if_any(problems)
 
 
 def _build(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright import canonical_json
+from enginewright.checkpoint.config import parse_config
 from enginewright.document import decode
 from enginewright.errors import InputError, Problem
 from enginewright.exporters.direct.decoder_architecture import read_architecture
@@ -22,6 +23,7 @@ from enginewright.products.aotinductor import cuda_home, fixed_paths
 from enginewright.step import ActionRequest, Result, main
 
 WORKER = "enginewright.products.aotinductor.compile"
+TASK = "text-generation-with-past"
 OUTPUTS = ("engine.pt2", "constants.safetensors")
 
 
@@ -31,7 +33,8 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     parameters = dict(request.parameters)
     compiler = decode(HostCompiler, parameters.pop("host_compiler"), "host_compiler")
     compiler.require_installed()
-    read_architecture(canonical_json.read_object(config.path), config.path.name)
+    content = canonical_json.read_object(config.path)
+    read_architecture(parse_config(content, config.path.name), TASK, config.path.name)
     document = {**parameters, "compiler": compiler.path}
     canonical_json.write(Path("compile.json"), document)
     fixed_paths.link("config.json", config.path)

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from enginewright import canonical_json, progress
+from enginewright.checkpoint.config import parse_config
 from enginewright.document import decode
 from enginewright.errors import InputError
 from enginewright.exporters.direct.decoder_architecture import (
@@ -27,6 +28,7 @@ from enginewright.products.aotinductor.export import export
 from enginewright.products.aotinductor.replaced_names import Compilation, check_names, replaced
 from enginewright.products.aotinductor.request import CompileRequest
 
+TASK = "text-generation-with-past"
 ENGINE = "engine.pt2"
 CONSTANTS = "constants.safetensors"
 CONFIG = fixed_paths.FOLDER / "config.json"
@@ -66,7 +68,8 @@ def main() -> int:
     try:
         document = json.loads(Path("compile.json").read_text(encoding="utf-8"))
         request = decode(CompileRequest, document, "compile.json")
-        architecture = read_architecture(canonical_json.read_object(CONFIG), CONFIG.name)
+        config = parse_config(canonical_json.read_object(CONFIG), CONFIG.name)
+        architecture = read_architecture(config, TASK, CONFIG.name)
         canonical_json.write(Path("compiled.json"), compile_engine(request, architecture))
     except InputError as error:
         print(error, file=sys.stderr)

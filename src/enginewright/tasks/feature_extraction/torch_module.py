@@ -6,25 +6,27 @@ from typing import ClassVar
 
 import torch
 
-from enginewright.checkpoint.config import Config, EncoderConfig
-from enginewright.errors import InputError, Problem
+from enginewright.checkpoint.config import Config
+from enginewright.checkpoint.embedding import EmbeddingDescription, EmbeddingRecipe
 from enginewright.exporters.torch.attention_mask import masked_value
+from enginewright.exporters.torch.pooling import pool
 from enginewright.tasks.feature_extraction.signature import SIGNATURE
 
 
 class FeatureExtraction(torch.nn.Module):
-    """Sentence embeddings as sentence-transformers makes them for MiniLM.
+    """Sentence embeddings as the checkpoint's own recipe makes them.
 
     `input_ids` and `attention_mask` int64 [batch, sequence] to `embeddings` float32
-    [batch, hidden_size]: the mean over the tokens whose mask is 1, with length 1. A sentence
-    without any token gets zeros.
+    [batch, hidden_size], wider by a factor where the recipe joins several poolings. Padding is on
+    the right.
     """
 
     signature: ClassVar = SIGNATURE
 
-    def __init__(self, model: torch.nn.Module) -> None:
+    def __init__(self, model: torch.nn.Module, recipe: EmbeddingRecipe) -> None:
         super().__init__()
         self.model = model
+        self.recipe = recipe
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         dtype = next(self.model.parameters()).dtype
@@ -35,24 +37,16 @@ class FeatureExtraction(torch.nn.Module):
         states = self.model(
             input_ids=input_ids, attention_mask=hidden_mask
         ).last_hidden_state.float()
-        weights = attention_mask[:, :, None].float()
-        mean = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
-        return torch.nn.functional.normalize(mean, dim=1)
+        pooled = pool(states, attention_mask, self.recipe.pooling)
+        if not self.recipe.normalized:
+            return pooled
+        return torch.nn.functional.normalize(pooled, dim=1)
 
 
-def check(config: Config, task: str) -> None:
-    """Raise `InputError` when a model of `config` cannot do the task; needs no weights."""
-    if not isinstance(config, EncoderConfig):
-        raise InputError(
-            Problem(
-                "the model cannot do the task",
-                "parameter `task`",
-                f"a `BertModel` for {task}",
-                f"`{config.architecture}`",
-            )
-        )
-
-
-def make(model: torch.nn.Module, config: Config) -> FeatureExtraction:  # noqa: ARG001
-    """The module that is exported, of a config that `check` took."""
-    return FeatureExtraction(model)
+def make(
+    model: torch.nn.Module,
+    config: Config,  # noqa: ARG001 (one signature for all rooms)
+    embedding: EmbeddingDescription,
+) -> FeatureExtraction:
+    """The module that is exported; raise `InputError` where no recipe is known."""
+    return FeatureExtraction(model, embedding.required())

@@ -7,12 +7,8 @@ from typing import ClassVar
 import torch
 
 from enginewright.checkpoint.config import Config, DecoderConfig
-from enginewright.errors import InputError, Problem
 from enginewright.exporters.torch.attention_mask import masked_value
-from enginewright.tasks.registry import TASKS
 from enginewright.tasks.text_generation.signature import SIGNATURE
-
-ROPE_TYPES = ("default", "linear", "yarn", "llama3")
 
 
 class TextGeneration(torch.nn.Module):
@@ -55,38 +51,9 @@ class TextGeneration(torch.nn.Module):
             kind: torch.where(visible, zero, masked_value(dtype))[None, None]
             for kind, visible in kinds.items()
         }
-        if self.config.model_type in ("qwen2", "qwen3"):
+        if self.config.family.layer_types:
             return masks
         return masks["full_attention" if window is None else "sliding_attention"]
-
-
-def check(config: Config, task: str) -> None:
-    """Raise `InputError` when a model of `config` cannot do the task; needs no weights."""
-    if TASKS[task].has_cache:
-        expected, fix = "a task without a KV cache", 'set `exporter="direct"`, or take another task'
-        where = "parameter `task`"
-        raise InputError(Problem("torch traces no KV cache", where, expected, task, fix))
-    is_causal = isinstance(config, DecoderConfig) and config.architecture.endswith("ForCausalLM")
-    if not is_causal:
-        raise InputError(
-            Problem(
-                "the model cannot do the task",
-                "parameter `task`",
-                f"a `...ForCausalLM` for {task}",
-                f"`{config.architecture}`",
-            )
-        )
-    assert isinstance(config, DecoderConfig)
-    if config.rope.rope_type not in ROPE_TYPES:
-        raise InputError(
-            Problem(
-                "this rope scaling cannot be exported",
-                "config.json, `rope_type` of `rope_parameters` or `rope_scaling`",
-                ", ".join(ROPE_TYPES),
-                config.rope.rope_type,
-                "no exporter has it; take a checkpoint with one of these scalings",
-            )
-        )
 
 
 def make(model: torch.nn.Module, config: Config) -> TextGeneration:

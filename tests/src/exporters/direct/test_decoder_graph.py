@@ -1,6 +1,5 @@
 """Graphs of small seeded models say the same as transformers, in ONNX Runtime on the CPU."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 import torch
 import transformers
 
+from enginewright.checkpoint.config import read_config
 from enginewright.checkpoint.safetensors_header import read_header
 from enginewright.exporters.direct.decoder_architecture import choose_weights, read_architecture
 from enginewright.exporters.direct.decoder_graph import GraphOptions, decoder_model
@@ -86,8 +86,8 @@ class Model:
 
 
 def open_session(folder, options):
-    document = json.loads((folder / "config.json").read_text())
-    architecture = read_architecture(document, "config.json")
+    config = read_config(folder / "config.json")
+    architecture = read_architecture(config, "text-generation", "config.json")
     weights = folder / "model.safetensors"
     stored = [
         ExternalTensor(t.name, t.shape, t.dtype, weights.name, t.begin, t.end)

@@ -169,32 +169,32 @@ def test_the_record_describes_the_interface(tmp_path):
 def test_unknown_architecture_points_to_no_other_exporter(tmp_path):
     config = {**TINY, "architectures": ["GemmaForCausalLM"], "model_type": "gemma"}
     (problem,) = problems(tmp_path, config, descriptor(TINY))
-    assert "GemmaForCausalLM" in problem.what
+    assert problem.actual == "`GemmaForCausalLM`"
     assert problem.expected == (
         "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"
     )
     # The one of torch has the same decoders.
-    assert problem.fix == "no exporter knows another decoder"
+    assert problem.fix == "no exporter has another architecture for this task"
 
 
 def test_all_unsupported_fields_at_once(tmp_path):
     config = {
         **TINY,
         "hidden_act": "gelu",
-        "head_dim": 7,
+        "quantization_config": {"quant_method": "gptq"},
+        "use_alibi": True,
         "rope_parameters": {
-            "rope_type": "dynamic",
+            "rope_type": "default",
             "rope_theta": 1e4,
-            "factor": 2.0,
             "partial_rotary_factor": 0.5,
         },
     }
     fields = [problem.where for problem in problems(tmp_path, config, descriptor(TINY))]
     assert fields == [
+        "config.json, `quantization_config`",
+        "config.json, `use_alibi`",
         "config.json, `hidden_act`",
         "config.json, `partial_rotary_factor`",
-        "config.json, `head_dim`",
-        "config.json, `rope_type` of `rope_parameters` or `rope_scaling`",
     ]
 
 

@@ -85,5 +85,15 @@ def test_all_missing_numbers_at_once():
         ("factor", "-1"),
         ("high_freq_factor", "no such field"),
         ("low_freq_factor", "no such field"),
-        ("original_max_position_embeddings", "no such field"),
     ]
+
+
+def test_frequencies_in_the_wrong_order_are_refused():
+    numbers = {"factor": 2, "low_freq_factor": 4, "high_freq_factor": 1}
+    with pytest.raises(InputError, match="no range between its frequencies"):
+        rotary_embedding(64, {"rope_theta": 1e4, "rope_type": "llama3", **numbers}, 1024)
+
+
+def test_a_base_of_one_has_no_logarithm():
+    with pytest.raises(InputError, match="a base of 1"):
+        rotary_embedding(64, {"rope_theta": 1, "rope_type": "yarn", "factor": 2}, 1024)

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from step_process import Ran, run_module, write_request
 
+from enginewright.checkpoint.config import parse_config
 from enginewright.exporters.direct.decoder_architecture import read_architecture
 from enginewright.products.aotinductor.decoder import FREQUENCIES, Decoder
 
@@ -73,7 +74,8 @@ def test_the_engine_for_a_processor_computes_what_the_module_computes(tmp_path: 
     engine = torch._C._aoti.AOTIModelPackageLoader(
         str(ran.outputs / "engine.pt2"), "model", True, 1, -1
     )
-    architecture = read_architecture(CONFIG, "config.json")
+    config = parse_config(CONFIG, "config.json")
+    architecture = read_architecture(config, "text-generation-with-past", "config.json")
     decoder = Decoder(architecture, torch.float32).eval()
     torch.manual_seed(3)
     for parameter in decoder.parameters():

@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 
+from enginewright.checkpoint.config import parse_config
 from enginewright.exporters.direct.decoder_architecture import read_architecture
 from enginewright.products.aotinductor.decoder import FREQUENCIES, Decoder
 
@@ -58,7 +59,8 @@ def reference(kind: str) -> Any:
 def ours(model: Any) -> Decoder:
     document = model.config.to_dict()
     document["architectures"] = [type(model).__name__]
-    architecture = read_architecture(document, "config.json")
+    config = parse_config(document, "config.json")
+    architecture = read_architecture(config, "text-generation-with-past", "config.json")
     state = model.state_dict()
     decoder = Decoder(architecture, torch.float32).eval()
     weights = {name: state[name] for name in architecture.tensor_shapes}

@@ -43,38 +43,36 @@ def expected_tensors(config: Config) -> TensorLayout | None:
 
 
 def _decoder(config: DecoderConfig) -> TensorLayout:
-    has_head = config.architecture.endswith("ForCausalLM")
-    prefix = "model." if has_head else ""
-    vocabulary = (config.vocab_size, config.hidden_size)
-    required = {
-        f"{prefix}embed_tokens.weight": vocabulary,
-        f"{prefix}norm.weight": (config.hidden_size,),
-    }
+    names, vocabulary = config.names, (config.vocab_size, config.hidden_size)
+    embedding = {f"{names.embedding}.weight": vocabulary}
+    required: dict[str, Shape] = {**embedding, f"{names.norm}.weight": (config.hidden_size,)}
     for layer in range(config.num_hidden_layers):
-        for name, shape in _decoder_layer(config):
-            required[f"{prefix}layers.{layer}.{name}"] = shape
-    head = {"lm_head.weight": vocabulary} if has_head else {}
+        here = names.layer.format(layer=layer)
+        required.update((f"{here}.{name}", shape) for name, shape in _decoder_layer(config))
+    if not config.has_head:
+        return TensorLayout(required, {})
+    head = {f"{names.head}.weight": vocabulary}
     if config.tie_word_embeddings:
         return TensorLayout(required, head)
     return TensorLayout({**required, **head}, {})
 
 
 def _decoder_layer(config: DecoderConfig) -> Iterator[tuple[str, Shape]]:
-    hidden, intermediate = config.hidden_size, config.intermediate_size
+    names, hidden = config.names, config.hidden_size
     query = config.num_attention_heads * config.head_dim
     key_value = config.num_key_value_heads * config.head_dim
-    yield "input_layernorm.weight", (hidden,)
-    yield "post_attention_layernorm.weight", (hidden,)
-    yield from _linear("self_attn.q_proj", query, hidden, config.attention_bias)
-    yield from _linear("self_attn.k_proj", key_value, hidden, config.attention_bias)
-    yield from _linear("self_attn.v_proj", key_value, hidden, config.attention_bias)
-    yield from _linear("self_attn.o_proj", hidden, query, config.output_bias)
-    if config.model_type == "qwen3":
-        yield "self_attn.q_norm.weight", (config.head_dim,)
-        yield "self_attn.k_norm.weight", (config.head_dim,)
-    yield from _linear("mlp.gate_proj", intermediate, hidden, config.mlp_bias)
-    yield from _linear("mlp.up_proj", intermediate, hidden, config.mlp_bias)
-    yield from _linear("mlp.down_proj", hidden, intermediate, config.mlp_bias)
+    yield f"{names.input_norm}.weight", (hidden,)
+    yield f"{names.middle_norm}.weight", (hidden,)
+    yield from _linear(names.query, query, hidden, config.attention_bias)
+    yield from _linear(names.key, key_value, hidden, config.attention_bias)
+    yield from _linear(names.value, key_value, hidden, config.attention_bias)
+    yield from _linear(names.output, hidden, query, config.output_bias)
+    if config.family.qk_norm:
+        yield f"{names.query_norm}.weight", (config.head_dim,)
+        yield f"{names.key_norm}.weight", (config.head_dim,)
+    yield from _linear(names.gate, config.intermediate_size, hidden, config.mlp_bias)
+    yield from _linear(names.up, config.intermediate_size, hidden, config.mlp_bias)
+    yield from _linear(names.down, hidden, config.intermediate_size, config.mlp_bias)
 
 
 def _encoder(config: EncoderConfig) -> TensorLayout:
