@@ -135,10 +135,9 @@ def _export(folder: Path, exporter: str, with_past: bool) -> Path:
         _request("verify_checkpoint", {}, config=config, weights=[*weights, *index]), checked
     )
     config = [checked / "config.json"]
-    parameters = {"task": "text-generation", "opset": 23, "dtype": "float32"}
+    parameters: dict[str, object] = {"task": "text-generation", "opset": 23, "dtype": "float32"}
     if exporter == "torch":
-        given = {**parameters, "dynamic_axes": ["batch", "sequence"]}
-        export_onnx.run(_request("export_onnx", given, config=config, weights=weights), made)
+        export_onnx.run(_request("export_onnx", parameters, config=config, weights=weights), made)
         return made / "model" / "model.onnx"
     if with_past:
         parameters["task"] = "text-generation-with-past"

@@ -77,7 +77,6 @@ def test_a_toy_task_is_exported_measured_and_judged(checkpoint: Path, tmp_path: 
         "task": "first-word",
         "opset": 23,
         "dtype": "float32",
-        "dynamic_axes": ["batch", "sequence"],
     }
     assert step(export_onnx.run, tmp_path / "export", files, parameters) == 0
     exported = tmp_path / "export" / "outputs" / "model"
