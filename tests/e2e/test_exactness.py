@@ -221,7 +221,7 @@ MUTATIONS = [
     ),
     Mutation(
         "the code of the manifest's check",
-        f"{LIBRARY}/engines/package_check.py",
+        f"{LIBRARY}/engines/check.py",
         COMMENT,
         ["check_engine engines:tiny_accuracy"],
     ),

@@ -115,6 +115,10 @@ from enginewright.step import main
 if __name__ == "__main__":
     main(run)
 """,
+    "product.py": "from enginewright.products.onnxruntime.product import PRODUCT as PRODUCT\n",
+    "backend.py": (
+        "from enginewright.products.onnxruntime.backend import open_backend as open_backend\n"
+    ),
     "describe.py": """
 from enginewright.products.onnxruntime.describe import run
 from enginewright.step import main
