@@ -24,6 +24,7 @@ import atheris
 with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.checkpoint.safetensors_header import parse_header, read_header
     from enginewright.doctor.engine_facts import engine_facts
+    from enginewright.doctor.log_ending import fatal_ending
     from enginewright.doctor.messages import explain, read_log
     from enginewright.document import decode
     from enginewright.elf import ElfError, parse_elf
@@ -34,6 +35,8 @@ with atheris.instrument_imports(include=["enginewright"]):
     from enginewright.host.fact import to_json
     from enginewright.host.ld_cache import MAGIC, parse
     from enginewright.host.probe import probe
+    from enginewright.kernels.check import kernel_problems
+    from enginewright.kernels.image_header import ImageError, cubin_capability, ptx_header
     from enginewright.memory.model_shape import model_shape
     from enginewright.toolchains.lock_file import parse_lock_file, selected
     from enginewright.toolchains.markers import linux_x86_64
@@ -91,6 +94,7 @@ def system_files(data: bytes) -> None:
         "/proc/driver/nvidia/version", "/etc/os-release", "/proc/mounts", "/proc/1/cgroup",
         "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/cpu.max", "/usr/include/NvInferVersion.h",
         "/usr/local/cuda/version.json", "/etc/ld.so.cache", "/proc/sys/kernel/osrelease",
+        "/proc/meminfo", "/etc/nv_tegra_release", "/proc/device-tree/model",
     )  # fmt: skip
     capture = Capture(files=dict.fromkeys(names, data), directories={"/usr/local": ("cuda",)})
     json.dumps(to_json(probe(CapturedSource(capture))))
@@ -113,6 +117,17 @@ def log(data: bytes) -> None:
     path = FOLDER / "log"
     path.write_bytes(data)
     explain(read_log(path))
+    fatal_ending(read_log(path))
+
+
+def kernels(data: bytes) -> None:
+    """A descriptor of kernels, and code, of any bytes."""
+    (FOLDER / "kernels.json").write_bytes(data)
+    kernel_problems(FOLDER)
+    (FOLDER / "code").write_bytes(data)
+    for read in (cubin_capability, ptx_header):
+        with contextlib.suppress(ImageError):
+            read(FOLDER / "code")
 
 
 def lock_file(data: bytes) -> None:
@@ -156,7 +171,7 @@ def wheel(data: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     function.__name__: function
     for function in (
-        elf, bundle, bundle_index, system_files, ld_cache, engine_json, log, lock_file,
+        elf, bundle, bundle_index, system_files, ld_cache, engine_json, log, kernels, lock_file,
         toml, config_json, safetensors, wheel,
     )
 }  # fmt: skip
