@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from enginewright.engines.plan_comparison import compare
+from enginewright.engines.comparison import compare
 
 
 def fake_build(path: Path, source: bytes, address: int) -> Path:
@@ -16,8 +16,8 @@ def fake_build(path: Path, source: bytes, address: int) -> Path:
 def test_row_28_a_builder_that_embeds_addresses_is_found_out(tmp_path: Path) -> None:
     first = fake_build(tmp_path / "a", b"graph", 0x7F00_0000_1000)
     second = fake_build(tmp_path / "b", b"graph", 0x7F00_0000_2000)
-    (problem,) = compare(first, second)
+    (problem,) = compare({"engine.plan": first}, {"engine.plan": second})
     assert problem.what == "two builds of the same inputs differ"
-    assert problem.where == "first difference at byte 28"
+    assert problem.where == "engine.plan, first difference at byte 28"
     again = fake_build(tmp_path / "c", b"graph", 0x7F00_0000_1000)
-    assert compare(first, again) == []
+    assert compare({"engine.plan": first}, {"engine.plan": again}) == []
