@@ -15,11 +15,11 @@ from pants_enginewright.steps.action import (
     ActionRequest,
     plan_process,
     plan_request,
-    was_cached,
 )
 from pants_enginewright.steps.files import File, Files
 from pants_enginewright.steps.hermetic_process import process_key
 from pants_enginewright.steps.step_outputs import unflatten
+from pants_enginewright.steps.suspicion import was_cached
 
 LIBRARY, WHEELS = Digest("1" * 64, 10), Digest("2" * 64, 20)
 GRAPH = Files(Digest("3" * 64, 30), (File("model.onnx", "a" * 64, 100),))

@@ -13,6 +13,7 @@ from pants_enginewright.build_files import addresses
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.engines.product import BuildEngine, BuiltEngine, Candidate
 from pants_enginewright.environments.tool_environment import ToolEnvironment
+from pants_enginewright.environments.tools import Tools, ToolsRequest
 from pants_enginewright.models.model_source import SourceFile
 from pants_enginewright.models.targets import TokenizerField
 from pants_enginewright.steps import action
@@ -20,8 +21,6 @@ from pants_enginewright.steps.action import (
     ActionInput,
     ActionRequest,
     ActionResult,
-    Tools,
-    ToolsRequest,
 )
 from pants_enginewright.steps.files import ComposeFiles, File, Files
 from pants_enginewright.steps.step_outputs import RESULT
@@ -158,6 +157,7 @@ def plan_description(
             "length": None if length is None else length.described(),
             "toolchain": None if toolchain is None else toolchain.described(),
         },
+        fresh=kind.fresh,
     )
 
 

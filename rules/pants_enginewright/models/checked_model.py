@@ -19,9 +19,8 @@ from pants_enginewright.steps.action import (
     ActionInput,
     ActionRequest,
     ActionResult,
-    came_from_cache,
-    describe_suspicion,
 )
+from pants_enginewright.steps.suspicion import came_from_cache, describe_suspicion
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +90,7 @@ async def model_afresh(
     request: OnnxModelRequest, model: OnnxModel, failed: ActionFailed
 ) -> OnnxModel:
     """The model, made past all caches, where it differs from what these gave; else raise."""
-    if request.fresh or not came_from_cache(model.steps):
+    if request.fresh or not came_from_cache(step.metadata for step in model.steps):
         raise failed
     logger.warning(describe_suspicion(str(model.address), str(failed)))
     again = await Get(OnnxModel, OnnxModelRequest, dataclasses.replace(request, fresh=True))

@@ -17,7 +17,6 @@ from pants.engine.fs import (
     FileContent,
     MergeDigests,
 )
-from pants.engine.internals.session import RunId
 from pants.engine.process import FallibleProcessResult, Process, ProcessResultMetadata
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.option.global_options import GlobalOptions
@@ -25,9 +24,8 @@ from pants.util.frozendict import FrozenDict
 from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
-from pants_enginewright.environments import tool_environment
-from pants_enginewright.environments.interpreter import Interpreter, InterpreterRequest
-from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
+from pants_enginewright.environments import tools
+from pants_enginewright.environments.tools import Tools, ToolsRequest
 from pants_enginewright.steps import library, step_outputs
 from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
 from pants_enginewright.steps.files import File, Files
@@ -48,6 +46,7 @@ from pants_enginewright.steps.step_outputs import (
     describe_damage,
     raise_if_damaged,
 )
+from pants_enginewright.steps.suspicion import was_cached
 from pants_enginewright.subsystems import EnginewrightSubsystem
 
 logger = logging.getLogger(__name__)
@@ -206,12 +205,10 @@ def plan_request(request: ActionRequest) -> str:
             {"path": f"inputs/{item.folder}/{f.path}", "sha256": f.sha256, "size": f.size}
             for f in item.files
         )
-    document = {
-        "action": request.action,
-        "inputs": inputs,
-        "parameters": json.loads(request.parameters),
-    }
-    return canonical_json.dumps(document)
+    parameters = json.loads(request.parameters)
+    return canonical_json.dumps(
+        {"action": request.action, "inputs": inputs, "parameters": parameters}
+    )
 
 
 def plan_process(
@@ -248,36 +245,6 @@ async def run_process(
     return result, await Get(StepOutputs, ReadOutputs(result.output_digest))
 
 
-def was_cached(metadata: ProcessResultMetadata) -> bool:
-    """Whether the result came out of a cache when this daemon first had it."""
-    first = metadata.source(RunId(metadata.source_run_id))
-    return first != ProcessResultMetadata.Source.RAN
-
-
-def came_from_cache(steps: Iterable[ActionResult]) -> bool:
-    """Whether any of the results was not made by this daemon."""
-    return any(was_cached(step.metadata) for step in steps)
-
-
-def describe_suspicion(address: str, failure: str) -> str:
-    """What to tell the user before steps run again whose cached results a check refuses."""
-    return (
-        f"{address}: what a cache gave does not pass a check; the steps that made it run once "
-        f"more, past all caches.\n{failure}"
-    )
-
-
-@dataclass(frozen=True)
-class ToolsRequest:
-    kind: Optional[str]
-    spec: Optional[str]
-
-
-@dataclass(frozen=True)
-class Tools:
-    environment: ToolEnvironment
-
-
 @rule(desc="Run a step", level=LogLevel.DEBUG)
 async def run_action(
     request: ActionRequest, subsystem: EnginewrightSubsystem, options: GlobalOptions
@@ -286,19 +253,19 @@ async def run_action(
         Get(Tools, ToolsRequest(request.environment, request.tool_environment)),
         Get(Library, LibraryRequest(request.module, request.modules)),
     )
-    tools = chosen.environment
+    environment = chosen.environment
     small, programs, *big = await MultiGet(
         Get(
             Digest,
             CreateDigest(
-                [FileContent("request.json", plan_request(request).encode()), tools.hashes()]
+                [FileContent("request.json", plan_request(request).encode()), environment.hashes()]
             ),
         ),
         Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),
         *(Get(Digest, AddPrefix(i.digest, f"inputs/{i.folder}")) for i in request.inputs),
     )
     digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
-    process = plan_process(request, digest, tools.wheels.digest, tools.python_version)
+    process = plan_process(request, digest, environment.wheels.digest, environment.python_version)
     if request.fresh:
         process = without_caches(process)
     result, outputs = await run_process(request, process, options)
@@ -325,26 +292,10 @@ async def run_action(
     )
 
 
-@rule
-async def choose_tools(request: ToolsRequest, subsystem: EnginewrightSubsystem) -> Tools:
-    if request.spec is None and request.kind is None:
-        python = await Get(Interpreter, InterpreterRequest("3.11"))
-        return Tools(ToolEnvironment(None, python.version, Files()))
-    spec, origin = request.spec, "the toolchain's `environment`"
-    if spec is None:
-        assert request.kind is not None
-        spec = subsystem.environments.get(request.kind)
-        origin = f"`[enginewright].environments` ({request.kind})"
-    if spec is None:
-        known = ", ".join(sorted(subsystem.environments))
-        raise ValueError(f"`[enginewright].environments` lacks `{request.kind}`; it has: {known}")
-    return Tools(await Get(ToolEnvironment, ToolEnvironmentRequest(spec, origin)))
-
-
 def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
-        *tool_environment.rules(),
+        *tools.rules(),
         *library.rules(),
         *step_outputs.rules(),
     )

@@ -8,8 +8,9 @@ from typing import Any, Iterable, Tuple
 from pants.engine.fs import CreateDigest, Digest, MergeDigests
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 
-from pants_enginewright.steps import action
-from pants_enginewright.steps.action import Tools, ToolsRequest
+from pants_enginewright.environments import tools
+from pants_enginewright.environments.tools import Tools, ToolsRequest
+from pants_enginewright.steps import library
 from pants_enginewright.steps.launch import launch_files
 from pants_enginewright.steps.library import Library, LibraryRequest
 
@@ -50,5 +51,6 @@ async def collect_program(request: ProgramRequest) -> Program:
 def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
-        *action.rules(),
+        *tools.rules(),
+        *library.rules(),
     )

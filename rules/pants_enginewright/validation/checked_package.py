@@ -17,9 +17,8 @@ from pants_enginewright.steps.action import (
     ActionInput,
     ActionRequest,
     ActionResult,
-    came_from_cache,
-    describe_suspicion,
 )
+from pants_enginewright.steps.suspicion import came_from_cache, describe_suspicion
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ async def check_package(request: CheckPackage) -> CheckedPackage:
     try:
         step = await Get(ActionResult, ActionRequest, plan_package_check(request.address, found))
     except ActionFailed as failed:
-        if not came_from_cache(found.steps):
+        if not came_from_cache(step.metadata for step in found.steps):
             raise
         logger.warning(describe_suspicion(str(found.address), str(failed)))
         afresh = dataclasses.replace(request.engine, fresh=True)

@@ -14,6 +14,7 @@ from pants_enginewright.engines import engine, model_build
 from pants_enginewright.engines.model_build import BuildFromModel, ModelBuild
 from pants_enginewright.engines.product import BuildEngine, BuiltEngine
 from pants_enginewright.engines.targets import ModelField
+from pants_enginewright.environments.tools import Tools, ToolsRequest
 from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.onnx_model import OnnxModelRequest
 from pants_enginewright.products.onnxruntime.targets import (
@@ -21,7 +22,7 @@ from pants_enginewright.products.onnxruntime.targets import (
     ProviderField,
     QuantizedMatmulField,
 )
-from pants_enginewright.steps.action import ActionRequest, Tools, ToolsRequest
+from pants_enginewright.steps.action import ActionRequest
 from pants_enginewright.steps.files import ComposeFiles, Files
 
 ENVIRONMENT = "run"
