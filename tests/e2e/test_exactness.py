@@ -185,7 +185,8 @@ MUTATIONS = [
         "the greatest size of a profile's axis",
         "engines/BUILD",
         replace("(1, 64, 256)", "(1, 64, 512)"),
-        [*ESTIMATE, *BUILD, *COMPARE, *MANIFEST],
+        # Longer rows are measured.
+        [*ESTIMATE, *BUILD, *COMPARE, *MANIFEST, *MEASURE, *JUDGE],
     ),
     Mutation(
         "the greatest size of an axis of the engine with a cache",
@@ -221,7 +222,7 @@ MUTATIONS = [
     ),
     Mutation(
         "the code of the manifest's check",
-        f"{LIBRARY}/engines/check.py",
+        f"{LIBRARY}/actions/check_engine.py",
         COMMENT,
         ["check_engine engines:tiny_accuracy"],
     ),
