@@ -145,6 +145,7 @@ def _export(folder: Path, exporter: str, with_past: bool) -> Path:
     given = {**parameters, "logits": "all"}
     request = _request("export_direct", given, config=config, descriptor=descriptor)
     result = export_direct.run(request, made)
+    record = json.loads((made / "onnx.json").read_text())
     source = folder
     if result["converted"]:
         source = folder / "converted"
@@ -154,7 +155,7 @@ def _export(folder: Path, exporter: str, with_past: bool) -> Path:
             _request("convert_weights", given, weights=weights, descriptor=descriptor), source
         )
         source = source / "weights"
-    for name in result["external_data"]:
+    for name in record["external_data"]:
         shutil.copy(source / name, made / "model" / name)
     return made / "model" / "model.onnx"
 
