@@ -7,7 +7,12 @@ from typing import Any, Optional
 
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.models.checkpoint import Checkpoint, CheckpointSummary, LengthLimit
+from pants_enginewright.models.checkpoint import (
+    Checkpoint,
+    CheckpointSummary,
+    Generation,
+    LengthLimit,
+)
 from pants_enginewright.models.onnx_model import OnnxModel, Scheme
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import File, Files
@@ -27,7 +32,7 @@ def result(action: str, document: Any, files: Files = GRAPH) -> ActionResult:
 
 
 def checkpoint(kind: str = "decoder") -> Checkpoint:
-    summary = CheckpointSummary(kind, LENGTH)
+    summary = CheckpointSummary(kind, LENGTH, Generation((0, 14), ()))
     return Checkpoint(HERE, CONFIG.entries[0], CONFIG, CONFIG, DATA, TOKENIZER, summary, ())
 
 

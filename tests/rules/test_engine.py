@@ -110,6 +110,11 @@ def serving(*paths: str) -> BuiltEngine:
     return dataclasses.replace(one, source=dataclasses.replace(one.source, serving=files))
 
 
+def test_row_e14_stop_tokens_go_where_text_is_generated() -> None:
+    assert ModelSource.of_model(model()).generation is not None
+    assert ModelSource.of_model(model("feature-extraction")).generation is None
+
+
 def test_a_package_names_every_input_of_its_build() -> None:
     exporter = ToolEnvironment(HERE, "3.11.7", Files(entries=(File("onnx.whl", "5" * 64, 5),)))
     builder = ToolEnvironment(HERE, "3.11.7", Files(entries=(File("rtx.whl", "6" * 64, 6),)))
@@ -156,6 +161,7 @@ def test_the_description_of_an_engine() -> None:
         ],
         "size_estimate": None,
         "length": {"tokens": 1024, "source": "max_position_embeddings"},
+        "generation": {"stop": [0, 14], "begin": []},
         "toolchain": {
             "product": "tensorrt-rtx",
             "version": "1.7.1.116",

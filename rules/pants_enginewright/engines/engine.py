@@ -139,7 +139,7 @@ def plan_description(
 ) -> ActionRequest:
     """The step that writes engine.json and README.md."""
     source, toolchain = built.source, built.toolchain
-    length = source.length
+    length, generation = source.length, source.generation
     return ActionRequest.create(
         "write_manifest",
         module=f"{kind.room}.describe",
@@ -155,6 +155,7 @@ def plan_description(
             "kernels": [kernel.described() for kernel in built.kernels],
             "size_estimate": built.estimate.described(),
             "length": None if length is None else length.described(),
+            "generation": None if generation is None else generation.described(),
             "toolchain": None if toolchain is None else toolchain.described(),
         },
         fresh=kind.fresh,

@@ -83,10 +83,23 @@ class LengthLimit:
 
 
 @dataclass(frozen=True)
+class Generation:
+    """Ids of the tokens that end and begin a text, as the checkpoint's files name them."""
+
+    stop: Tuple[int, ...]
+    begin: Tuple[int, ...]
+
+    def described(self) -> Dict[str, Any]:
+        """As `engine.json` says it."""
+        return {"stop": list(self.stop), "begin": list(self.begin)}
+
+
+@dataclass(frozen=True)
 class CheckpointSummary:
     kind: str
     """`decoder`, `encoder`, or `other` for an architecture that is not known."""
     length: Optional[LengthLimit] = None
+    generation: Optional[Generation] = None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from typing import Any, Dict, Optional, Tuple
 
 from pants.engine.addresses import Address
 
-from pants_enginewright.models.checkpoint import Checkpoint, LengthLimit
+from pants_enginewright.models.checkpoint import Checkpoint, Generation, LengthLimit
 from pants_enginewright.models.onnx_model import OnnxModel, ReplacedSubgraphs
+from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import File, Files
 
@@ -47,6 +48,8 @@ class ModelSource:
     replaced: Tuple[ReplacedSubgraphs, ...]
     """Where its graph has operators of our own."""
     steps: Tuple[ActionResult, ...]
+    generation: Optional[Generation] = None
+    """Tokens that end and begin a text; None for a model that generates none."""
 
     @classmethod
     def of_model(cls, model: OnnxModel) -> ModelSource:
@@ -65,6 +68,7 @@ class ModelSource:
             model.environment,
             model.replaced,
             model.steps,
+            _generation(model.checkpoint, model.task),
         )
 
     @classmethod
@@ -79,7 +83,14 @@ class ModelSource:
             None,
             (),
             checkpoint.steps,
+            _generation(checkpoint, task),
         )
+
+
+def _generation(checkpoint: Checkpoint, task: str) -> Optional[Generation]:
+    found = TASKS.get(task)
+    is_decoder = found is not None and found.is_decoder
+    return checkpoint.summary.generation if is_decoder else None
 
 
 def _sources(checkpoint: Checkpoint) -> Tuple[SourceFile, ...]:

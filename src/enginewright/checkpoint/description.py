@@ -62,11 +62,15 @@ class CheckpointDescription:
         }
 
     def summary(self) -> dict[str, Any]:
-        """What whoever plans a build needs: kind, tasks, length, counts."""
+        """What whoever plans a build needs: kind, tasks, length, tokens, counts."""
         length = self.serving.length
         return {
             "architecture": self.config.architecture,
             "dtype": self.weights.dtype,
+            "generation": {
+                "stop": list(self.serving.stop.ids),
+                "begin": list(self.serving.begin.ids),
+            },
             "kind": "other" if isinstance(self.config, OtherConfig) else self.config.family.kind,
             "length": None if length is None else document.encode(length),
             "model_type": self.config.model_type,

@@ -67,7 +67,10 @@ def run_command(command: Command, stream: TextIO | None) -> Report:
         if path.is_file()
     }
     backend = open_backend(package, command.threads)
-    return runner.run(OpenedEngine(interface_of(package), backend, files), command.given, stream)
+    generation = package.manifest.generation
+    stop = generation.stop if generation is not None else ()
+    engine = OpenedEngine(interface_of(package), backend, files, stop=stop)
+    return runner.run(engine, command.given, stream)
 
 
 def _check_form(task: Task, runner: Runner, command: Command) -> None:

@@ -18,3 +18,5 @@ class OpenedEngine:
     """All files of the package, by path in it."""
     vocabulary: int | None = None
     """Token ids that the model has; None where the package does not say."""
+    stop: tuple[int, ...] = ()
+    """Tokens that end a text, as engine.json names them."""

@@ -107,6 +107,7 @@ def test_a_sound_checkpoint(checkpoint: Checkpoint) -> None:
         "summary": {
             "architecture": "Qwen3ForCausalLM",
             "dtype": "float16",
+            "generation": {"stop": [0], "begin": []},
             "kind": "decoder",
             "length": {"tokens": 16, "source": "max_position_embeddings"},
             "model_type": "qwen3",
@@ -282,6 +283,15 @@ def test_row_e1_tied_the_other_way_round(tmp_path: Path) -> None:
     tensors = {**TENSORS, "lm_head.weight": TENSORS["model.embed_tokens.weight"]}
     del tensors["model.embed_tokens.weight"]
     assert Checkpoint(tmp_path / "a", QWEN3, tensors).run()[0]["summary"]["tensors"] == 13
+
+
+def test_row_e7_modules_json_is_a_list_by_design(checkpoint: Checkpoint) -> None:
+    path = checkpoint.folder / "modules.json"
+    path.write_text('[{"path": "", "type": "sentence_transformers.models.Transformer"}]')
+    checkpoint.tokenizer = [path]
+    assert checkpoint.run()[0]["warnings"] == []
+    path.write_text("{}")
+    assert "not a JSON list" in checkpoint.errors()
 
 
 def test_row_e24_an_index_may_name_the_tied_head(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`python -m enginewright.run` on packages of tiny engines, and what it refuses."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,8 @@ def generator(tmp_path_factory):
             "shape": ["batch", "sequence", 10],
         },
     ]
-    write_manifest(folder, "text-generation", tensors)
+    write_manifest(folder, "text-generation", tensors, generation={"stop": [0], "begin": []})
     write_tokenizer(folder)
-    canonical_json.write(folder / "generation_config.json", {"eos_token_id": [0]})
     return folder
 
 
@@ -106,6 +106,17 @@ def embedder(tmp_path_factory):
     write_tokenizer(folder)
     canonical_json.write(folder / "tokenizer_config.json", {"model_max_length": 5})
     return folder
+
+
+def test_row_e14_any_stop_token_of_the_package_ends_the_text(generator, tmp_path, capsys):
+    folder = shutil.copytree(generator, tmp_path / "engine")
+    document = canonical_json.read_object(folder / "engine.json")
+    document["generation"] = {"stop": [0, WORDS.index("seven")], "begin": []}
+    canonical_json.write(folder / "engine.json", document)
+    assert main([str(folder), "--prompt", "one two three four"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.split()[:2] == ["five", "six"]
+    assert "ended by end of text" in captured.err
 
 
 def test_streams_until_the_end_of_text(generator, capsys):

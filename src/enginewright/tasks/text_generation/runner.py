@@ -19,7 +19,6 @@ from enginewright.tasks.text_generation.generation import (
     generate,
 )
 from enginewright.tasks.text_generation.sampling import SamplingSettings
-from enginewright.tasks.text_generation.stop_tokens import stop_tokens
 from enginewright.tasks.text_generation.text_stream import TextStream
 from enginewright.tasks.text_tokenizer import TextTokenizer
 
@@ -55,7 +54,7 @@ def run(engine: OpenedEngine, given: Mapping[str, Any], stream: TextIO | None) -
     check_prompts(engine.interface.limits, [prompt])
     vocabulary = Feeder(engine.interface, engine.backend).vocabulary
     tokenizer.check_vocabulary(prompt, vocabulary)
-    settings = _settings(given, stop_tokens(engine.files))
+    settings = _settings(given, frozenset(engine.stop))
     text_stream = TextStream(tokenizer.tokenizer, given.get("stop", ()))
     return _Generation(engine, text_stream, stream).run(prompt, settings)
 
