@@ -14,7 +14,7 @@ from enginewright.tasks.registry import TASKS
 class ExportSpec:
     """Every axis of the task's signature stays dynamic in the graph."""
 
-    task: Annotated[str, one_of(sorted(TASKS))]
+    task: Annotated[str, one_of(lambda: sorted(TASKS))]
     opset: Annotated[int, one_of(OPSETS["torch"])]
     dtype: Literal["bfloat16", "float16", "float32"]
     """Of weights and arithmetic."""
