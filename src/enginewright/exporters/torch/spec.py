@@ -10,11 +10,16 @@ from enginewright.schema import one_of
 from enginewright.tasks.registry import TASKS
 
 
+def task_names() -> list[str]:
+    """Asked when a parameter is read: a room may be registered after this module was imported."""
+    return sorted(TASKS)
+
+
 @dataclass(frozen=True)
 class ExportSpec:
     """Every axis of the task's signature stays dynamic in the graph."""
 
-    task: Annotated[str, one_of(lambda: sorted(TASKS))]
+    task: Annotated[str, one_of(task_names)]
     opset: Annotated[int, one_of(OPSETS["torch"])]
     dtype: Literal["bfloat16", "float16", "float32"]
     """Of weights and arithmetic."""
