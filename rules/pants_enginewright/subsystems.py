@@ -6,6 +6,7 @@ from pants.option.option_types import BoolOption, DictOption, SkipOption, StrOpt
 from pants.option.subsystem import Subsystem
 
 ENVIRONMENTS = {
+    "aotinductor": "lockfiles:aotinductor",
     "export": "lockfiles:export",
     "onnx": "lockfiles:onnx",
     "run": "lockfiles:run",

@@ -14,6 +14,7 @@ from enginewright.engines.room import product_of
 from enginewright.errors import InputError, Problem
 
 ROOMS = (
+    "enginewright.products.aotinductor",
     "enginewright.products.onnxruntime",
     "enginewright.products.tensorrt",
     "enginewright.products.tensorrt_rtx",

@@ -162,7 +162,7 @@ def test_an_unknown_product_is_refused_with_those_that_are_known(tmp_path: Path)
         read(tmp_path, document)
     [problem] = caught.value.problems
     assert problem.where == f"{tmp_path / 'engine.json'}, product.name"
-    assert problem.expected == "one of onnxruntime, tensorrt, tensorrt-rtx"
+    assert problem.expected == "one of aotinductor, onnxruntime, tensorrt, tensorrt-rtx"
 
 
 @pytest.mark.parametrize(

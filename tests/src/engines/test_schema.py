@@ -19,6 +19,8 @@ from enginewright.engines.registry import find_own, products
 from enginewright.engines.reproducibility import TIERS
 from enginewright.engines.tensor import EngineTensor
 from enginewright.hashing import FileDigest
+from enginewright.products.aotinductor.request import ShapeLimits
+from enginewright.products.aotinductor.table import AotInductorTable, CompiledFor
 from enginewright.products.onnxruntime.options import OnnxRuntimeOptions
 from enginewright.products.onnxruntime.table import OnnxRuntimeTable
 from enginewright.products.tensorrt.optimization_profile import OptimizationProfile
@@ -27,8 +29,9 @@ from enginewright.schema import fields_of, names_of, plain
 
 FILE = "docs/engine.schema.json"
 KINDS = (
-    BuildInput, EngineTensor, FileDigest, Generation, Limits, OnnxRuntimeOptions, OnnxRuntimeTable,
-    OptimizationProfile, PlanTable, ProductVersion, Source, TunedOn,
+    AotInductorTable, BuildInput, CompiledFor, EngineTensor, FileDigest, Generation, Limits,
+    OnnxRuntimeOptions, OnnxRuntimeTable,
+    OptimizationProfile, PlanTable, ProductVersion, ShapeLimits, Source, TunedOn,
 )  # fmt: skip
 
 

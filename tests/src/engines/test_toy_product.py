@@ -213,6 +213,7 @@ def test_without_its_line_it_is_unknown(package: Path, monkeypatch: pytest.Monke
 def test_every_room_of_the_registry_has_a_product_and_what_it_names() -> None:
     rooms = {room: product_of(room) for room in registry.ROOMS}
     assert {room.rpartition(".")[2]: product.name for room, product in rooms.items()} == {
+        "aotinductor": "aotinductor",
         "onnxruntime": "onnxruntime",
         "tensorrt": "tensorrt",
         "tensorrt_rtx": "tensorrt-rtx",
@@ -243,4 +244,4 @@ def test_a_product_that_nothing_here_runs_says_so(package: Path) -> None:
         open_backend(read(package))
     [problem] = caught.value.problems
     assert problem.what == "nothing here runs engines of TensorRT"
-    assert problem.expected == "one of adder, onnxruntime, tensorrt-rtx"
+    assert problem.expected == "one of adder, aotinductor, onnxruntime, tensorrt-rtx"

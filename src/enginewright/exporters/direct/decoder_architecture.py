@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from enginewright.checkpoint.config import Config, DecoderConfig
 from enginewright.checkpoint.exportable import export_problems
@@ -11,8 +12,11 @@ from enginewright.checkpoint.layers import Layer
 from enginewright.checkpoint.tensor_layout import expected_tensors
 from enginewright.errors import InputError, Problem, raise_if_any
 from enginewright.exporters.direct.rotary_frequencies import RotaryEmbedding, rotary_of
-from enginewright.exporters.direct.weight_layout import ExternalTensor
 from enginewright.families.family import DecoderNames
+
+if TYPE_CHECKING:
+    # Its module needs onnx, and not all who read an architecture have it.
+    from enginewright.exporters.direct.weight_layout import ExternalTensor
 
 USE_TORCH = 'use exporter="torch" for this checkpoint'
 

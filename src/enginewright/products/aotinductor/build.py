@@ -7,23 +7,29 @@ Outputs: `engine.pt2`; `constants.safetensors` with what the engine reads and no
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from enginewright import canonical_json
 from enginewright.checkpoint.config import parse_config
-from enginewright.document import decode
+from enginewright.compatibility.version import ComputeCapability
+from enginewright.document import decode, encode
+from enginewright.engines.build_result import BuildResult, ProductVersion
+from enginewright.engines.reproducibility import BIT_IDENTICAL
+from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
-from enginewright.exporters.direct.decoder_architecture import read_architecture
+from enginewright.exporters.direct.decoder_architecture import (
+    DecoderArchitecture,
+    read_architecture,
+)
+from enginewright.hashing import FileDigest
 from enginewright.kernels.compile.host_compiler import HostCompiler
 from enginewright.products.aotinductor import cuda_home, fixed_paths
+from enginewright.products.aotinductor.request import CompileRequest
+from enginewright.products.aotinductor.table import AotInductorTable, CompiledFor
 from enginewright.step import ActionRequest, Result, main
 
 WORKER = "enginewright.products.aotinductor.compile"
-TASK = "text-generation-with-past"
 OUTPUTS = ("engine.pt2", "constants.safetensors")
 
 
@@ -34,7 +40,9 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     compiler = decode(HostCompiler, parameters.pop("host_compiler"), "host_compiler")
     compiler.require_installed()
     content = canonical_json.read_object(config.path)
-    read_architecture(parse_config(content, config.path.name), TASK, config.path.name)
+    architecture = read_architecture(
+        parse_config(content, config.path.name), str(parameters["task"]), config.path.name
+    )
     document = {**parameters, "compiler": compiler.path}
     canonical_json.write(Path("compile.json"), document)
     fixed_paths.link("config.json", config.path)
@@ -43,8 +51,59 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         raise InputError(_failure(code))
     for name in OUTPUTS:
         Path(name).replace(outputs / name)
-    compiled: Mapping[str, Any] = json.loads(Path("compiled.json").read_text(encoding="utf-8"))
-    return {"files": list(OUTPUTS), **compiled}
+    compiled = canonical_json.read_object(Path("compiled.json"))
+    made = decode(CompileRequest, document, "parameters")
+    return encode(_result(outputs, made, architecture, str(compiled["torch"]), compiler))
+
+
+def _result(
+    outputs: Path,
+    made: CompileRequest,
+    architecture: DecoderArchitecture,
+    torch: str,
+    compiler: HostCompiler,
+) -> BuildResult:
+    names = architecture.names
+    own = AotInductorTable(
+        engine=OUTPUTS[0],
+        constants=OUTPUTS[1],
+        dtype=made.dtype,
+        layers=len(architecture.sliding_windows),
+        kv_heads=architecture.kv_heads,
+        head_dim=architecture.head_dim,
+        limits=made.limits,
+        host_compiler=f"{compiler.name} {compiler.version}",
+        tied=(f"{names.embedding}.weight", f"{names.head}.weight") if architecture.tied else (),
+        gpu=None
+        if made.gpu is None
+        else CompiledFor(made.gpu.name, ComputeCapability.parse(made.gpu.compute_capability)),
+    )
+    return BuildResult(
+        product=ProductVersion("aotinductor", torch),
+        files={name: FileDigest.of(outputs / name) for name in OUTPUTS},
+        tensors=tensors_of(architecture, made.dtype),
+        reproducibility=BIT_IDENTICAL,
+        own=encode(own),
+    )
+
+
+def tensors_of(architecture: DecoderArchitecture, dtype: str) -> tuple[EngineTensor, ...]:
+    """As the runtime of this project serves them (`backend.py`)."""
+    past = ("batch", architecture.kv_heads, "past_sequence", architecture.head_dim)
+    present = ("batch", architecture.kv_heads, "total_sequence", architecture.head_dim)
+    parts = [
+        f"{layer}.{part}"
+        for layer in range(len(architecture.sliding_windows))
+        for part in ("key", "value")
+    ]
+    return (
+        EngineTensor("input_ids", "input", "int64", ("batch", "sequence")),
+        EngineTensor("attention_mask", "input", "int64", ("batch", "total_sequence")),
+        EngineTensor("position_ids", "input", "int64", ("batch", "sequence")),
+        *(EngineTensor(f"past_key_values.{part}", "input", dtype, past) for part in parts),
+        EngineTensor("logits", "output", dtype, ("batch", "sequence", architecture.vocabulary)),
+        *(EngineTensor(f"present.{part}", "output", dtype, present) for part in parts),
+    )
 
 
 def _variables(compiler: HostCompiler, with_gpu: bool) -> dict[str, str]:

@@ -28,7 +28,6 @@ from enginewright.products.aotinductor.export import export
 from enginewright.products.aotinductor.replaced_names import Compilation, check_names, replaced
 from enginewright.products.aotinductor.request import CompileRequest
 
-TASK = "text-generation-with-past"
 ENGINE = "engine.pt2"
 CONSTANTS = "constants.safetensors"
 CONFIG = fixed_paths.FOLDER / "config.json"
@@ -69,7 +68,7 @@ def main() -> int:
         document = json.loads(Path("compile.json").read_text(encoding="utf-8"))
         request = decode(CompileRequest, document, "compile.json")
         config = parse_config(canonical_json.read_object(CONFIG), CONFIG.name)
-        architecture = read_architecture(config, TASK, CONFIG.name)
+        architecture = read_architecture(config, request.task, CONFIG.name)
         canonical_json.write(Path("compiled.json"), compile_engine(request, architecture))
     except InputError as error:
         print(error, file=sys.stderr)

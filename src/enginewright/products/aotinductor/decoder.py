@@ -35,23 +35,31 @@ class DecoderInputs:
     """Key, value, key, value, ... of the layers, each [reach, batch, kv_heads, head_dim]."""
 
 
+def tensor_shapes(architecture: DecoderArchitecture) -> Mapping[str, tuple[int, ...]]:
+    """Of all weights, the output head's too: whether it is the embedding, the weights say."""
+    vocabulary = (architecture.vocabulary, architecture.hidden)
+    names = architecture.names
+    own = {f"{name}.weight": vocabulary for name in (names.embedding, names.head)}
+    return {**architecture.tensor_shapes, **own}
+
+
 class Decoder(nn.Module):
     """Logits [batch, kept, vocabulary]; keys and values of the sequence go into the caches."""
 
     def __init__(self, architecture: DecoderArchitecture, dtype: torch.dtype) -> None:
         super().__init__()
         self.architecture = architecture
-        for name, shape in architecture.tensor_shapes.items():
+        for name, shape in tensor_shapes(architecture).items():
             _hang(self, name, nn.Parameter(torch.empty(shape, dtype=dtype), requires_grad=False))
         frequencies = torch.empty(architecture.head_dim // 2, dtype=torch.float32)
         _hang(self, FREQUENCIES, nn.Parameter(frequencies, requires_grad=False))
-        self._names = tuple(architecture.tensor_shapes)
 
     def forward(
         self, input_ids: Tensor, positions: Tensor, keep: Tensor, caches: list[Tensor]
     ) -> Tensor:
         weights = dict(self.named_parameters())
-        hidden = functional.embedding(input_ids, weights["model.embed_tokens.weight"])
+        names = self.architecture.names
+        hidden = functional.embedding(input_ids, weights[f"{names.embedding}.weight"])
         tables = self._rotary_tables(weights[FREQUENCIES], positions, hidden.dtype)
         row = torch.arange(input_ids.shape[0], device=input_ids.device)
         reach = torch.arange(caches[0].shape[0], device=input_ids.device)
@@ -60,19 +68,18 @@ class Decoder(nn.Module):
             window: self._mask(reach, seen, window)
             for window in dict.fromkeys(self.architecture.sliding_windows)
         }
+        place = (positions, row)
         for layer, window in enumerate(self.architecture.sliding_windows):
-            part = f"model.layers.{layer}"
-            normed = self._norm(hidden, weights[f"{part}.input_layernorm.weight"])
+            part = names.layer.format(layer=layer)
             cache = (caches[2 * layer], caches[2 * layer + 1])
-            place = (positions, row)
+            normed = self._norm(hidden, weights[f"{part}.{names.input_norm}.weight"])
             hidden = hidden + self._attend(
-                weights, f"{part}.self_attn", normed, tables, cache, place, masks[window]
+                weights, part, normed, tables, cache, place, masks[window]
             )
-            normed = self._norm(hidden, weights[f"{part}.post_attention_layernorm.weight"])
-            hidden = hidden + self._feed_forward(weights, f"{part}.mlp", normed)
-        hidden = self._norm(hidden.index_select(1, keep), weights["model.norm.weight"])
-        head = "model.embed_tokens.weight" if self.architecture.tied else "lm_head.weight"
-        return functional.linear(hidden, weights[head])
+            normed = self._norm(hidden, weights[f"{part}.{names.middle_norm}.weight"])
+            hidden = hidden + self._feed_forward(weights, part, normed)
+        hidden = self._norm(hidden.index_select(1, keep), weights[f"{names.norm}.weight"])
+        return functional.linear(hidden, weights[f"{names.head}.weight"])
 
     def _rotary_tables(
         self, frequencies: Tensor, positions: Tensor, dtype: torch.dtype
@@ -104,20 +111,20 @@ class Decoder(nn.Module):
         place: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> Tensor:
-        architecture = self.architecture
+        architecture, names = self.architecture, self.architecture.names
         batch, sequence = hidden.shape[:2]
-        query = self._heads(weights, f"{part}.q_proj", hidden, architecture.heads)
-        key = self._heads(weights, f"{part}.k_proj", hidden, architecture.kv_heads)
-        value = self._heads(weights, f"{part}.v_proj", hidden, architecture.kv_heads)
+        query = self._heads(weights, f"{part}.{names.query}", hidden, architecture.heads)
+        key = self._heads(weights, f"{part}.{names.key}", hidden, architecture.kv_heads)
+        value = self._heads(weights, f"{part}.{names.value}", hidden, architecture.kv_heads)
         if architecture.qk_norm:
-            query = self._norm(query, weights[f"{part}.q_norm.weight"])
-            key = self._norm(key, weights[f"{part}.k_norm.weight"])
+            query = self._norm(query, weights[f"{part}.{names.query_norm}.weight"])
+            key = self._norm(key, weights[f"{part}.{names.key_norm}.weight"])
         query, key = rotate(query, tables), rotate(key, tables)
         keys, values = cache
         keys.index_put_(place, key.transpose(0, 1))
         values.index_put_(place, value.transpose(0, 1))
         mixed = grouped_attention(query, keys, values, mask)
-        return self._linear(weights, f"{part}.o_proj", mixed.reshape(batch, sequence, -1))
+        return self._linear(weights, f"{part}.{names.output}", mixed.reshape(batch, sequence, -1))
 
     def _heads(
         self, weights: Mapping[str, Tensor], part: str, hidden: Tensor, count: int
@@ -131,9 +138,10 @@ class Decoder(nn.Module):
         return functional.linear(value, weights[f"{part}.weight"], weights.get(f"{part}.bias"))
 
     def _feed_forward(self, weights: Mapping[str, Tensor], part: str, value: Tensor) -> Tensor:
-        gate = self._linear(weights, f"{part}.gate_proj", value)
-        up = self._linear(weights, f"{part}.up_proj", value)
-        return self._linear(weights, f"{part}.down_proj", functional.silu(gate) * up)
+        names = self.architecture.names
+        gate = self._linear(weights, f"{part}.{names.gate}", value)
+        up = self._linear(weights, f"{part}.{names.up}", value)
+        return self._linear(weights, f"{part}.{names.down}", functional.silu(gate) * up)
 
 
 def rotate(heads: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:

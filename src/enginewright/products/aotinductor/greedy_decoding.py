@@ -13,8 +13,6 @@ from torch import Tensor
 
 from enginewright.products.aotinductor.loaded_engine import LoadedEngine
 
-SMALLEST_REACH = 64
-
 
 class GreedyDecoding:
     """Buffers and graphs for `batch` rows and a cache of `reach` tokens."""
@@ -23,7 +21,6 @@ class GreedyDecoding:
         self._engine = engine
         device = engine.device
         self._caches = engine.cache.empty(reach, batch, device)
-        self._reaches = _reaches(reach)
         self._tokens = torch.zeros(batch, 1, dtype=torch.int64, device=device)
         self._positions = torch.zeros(1, batch, dtype=torch.int64, device=device)
         self._first = torch.zeros(1, dtype=torch.int64, device=device)
@@ -36,14 +33,14 @@ class GreedyDecoding:
             length = prompts.shape[1]
             self._read(prompts)
             for step in range(length, length + count - 1):
-                self._advance(self._reach(step + 1))
+                self._advance(self._engine.reach_of(step + 1))
             return self._written[length - 1 : length - 1 + count].t()
 
     def _read(self, prompts: Tensor) -> None:
         batch, length = prompts.shape
         places = torch.arange(length, device=prompts.device)
         positions = places[:, None].expand(length, batch).contiguous()
-        caches = self._seen(self._reach(length))
+        caches = self._seen(self._engine.reach_of(length))
         logits = self._engine.run(prompts, positions, places[-1:], caches)
         self._positions.fill_(length - 1)
         self._take(logits)
@@ -82,16 +79,3 @@ class GreedyDecoding:
 
     def _seen(self, reach: int) -> list[Tensor]:
         return [cache[:reach] for cache in self._caches]
-
-    def _reach(self, tokens: int) -> int:
-        return next(reach for reach in self._reaches if reach >= tokens)
-
-
-def _reaches(most: int) -> tuple[int, ...]:
-    """Powers of two from `SMALLEST_REACH` on, and `most`."""
-    sizes = []
-    size = SMALLEST_REACH
-    while size < most:
-        sizes.append(size)
-        size *= 2
-    return (*sizes, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from enginewright.errors import InputError, Problem, raise_if_any
+from enginewright.errors import Problem, raise_if_any
 from enginewright.products.aotinductor.request import ShapeLimits
 
+SMALLEST_REACH = 64
 MODEL = "model"
 """Name of the one model in the package that torch writes."""
 
@@ -35,21 +36,36 @@ class LoadedEngine:
     """Checks what it is given, since compiled code does not."""
 
     def __init__(
-        self, engine: Path, weights: Iterable[Path], cache: CacheShape, limits: ShapeLimits
+        self,
+        engine: Path,
+        weights: Iterable[Path],
+        cache: CacheShape,
+        limits: ShapeLimits,
+        tied: Sequence[str] = (),
     ) -> None:
         """Load `engine` and the tensors that it names from the safetensors files `weights`.
 
-        Raises `InputError` when no file has one of them. The loader is torch's plain one: the
-        usual one (`aoti_load_package`) compiles C++ programs first to learn about the processor.
+        Tensors of `tied` stand for each other where only one is stored. Raises `InputError` when
+        no file has one of the others. The loader is torch's plain one: the usual one
+        (`aoti_load_package`) compiles C++ programs first to learn about the processor.
         """
         # One call at a time and no event a call, so that a CUDA graph can hold it.
         self._loader = torch._C._aoti.AOTIModelPackageLoader(str(engine), MODEL, True, 1, -1)
         self.device = str(self._loader.get_metadata()["AOTI_DEVICE_KEY"])
         self.cache = cache
         self.limits = limits
-        constants = _read(weights, self._loader.get_constant_fqns(), self.device, str(engine))
-        self._loader.load_constants(constants, False, True, False)
-        self._constants = constants  # the engine points into them
+        names = self._loader.get_constant_fqns()
+        constants = _read(weights, names, tied, self.device, str(engine))
+        # The engine points into them: a copy would take the memory twice.
+        self._loader.load_constants(constants, False, True, True)
+        self._constants = constants
+
+    def reach_of(self, tokens: int) -> int:
+        """How much of the cache a call sees that needs `tokens` of it: few sizes, so few graphs."""
+        size = SMALLEST_REACH
+        while size < tokens:
+            size *= 2
+        return min(size, self.limits.reach)
 
     def run(
         self, input_ids: Tensor, positions: Tensor, keep: Tensor, caches: list[Tensor]
@@ -75,7 +91,7 @@ class LoadedEngine:
 
 
 def _read(
-    files: Iterable[Path], names: Iterable[str], device: str, engine: str
+    files: Iterable[Path], names: Iterable[str], tied: Sequence[str], device: str, engine: str
 ) -> dict[str, Tensor]:
     wanted = set(names)
     found: dict[str, Any] = {}
@@ -83,6 +99,9 @@ def _read(
         with safe_open(str(file), "pt", device=device) as tensors:
             for name in wanted.intersection(tensors.keys()):
                 found[name] = tensors.get_tensor(name)
+    stored = next((found[name] for name in tied if name in found), None)
+    if stored is not None:
+        found.update({name: stored for name in tied if name not in found})
     raise_if_any(
         [
             Problem("no weights file has a tensor of the engine", engine, name)
@@ -90,28 +109,3 @@ def _read(
         ]
     )
     return found
-
-
-def choose_engine(engines: Mapping[str, Path], where: str) -> Path:
-    """The engine for the GPU here, else the one for a processor.
-
-    `engines` has the key `cpu`, or a compute capability such as `9.0`. Raises `InputError` when
-    none of them fits this host.
-    """
-    here = "no GPU"
-    if torch.cuda.is_available():
-        major, minor = torch.cuda.get_device_capability()
-        here = f"{torch.cuda.get_device_name()}, compute capability {major}.{minor}"
-        if f"{major}.{minor}" in engines:
-            return engines[f"{major}.{minor}"]
-    if "cpu" in engines:
-        return engines["cpu"]
-    raise InputError(
-        Problem(
-            "the package has no engine for this host",
-            where,
-            "compute capability " + " or ".join(engines),
-            here,
-            "run it on such a GPU, or add this one to the target's `gpus`",
-        )
-    )

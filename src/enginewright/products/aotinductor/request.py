@@ -24,6 +24,7 @@ class ShapeLimits:
 
 @dataclass(frozen=True)
 class CompileRequest:
+    task: str
     dtype: str
     limits: ShapeLimits
     gpu: Gpu | None

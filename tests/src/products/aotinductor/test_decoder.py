@@ -10,7 +10,7 @@ import transformers
 
 from enginewright.checkpoint.config import parse_config
 from enginewright.exporters.direct.decoder_architecture import read_architecture
-from enginewright.products.aotinductor.decoder import FREQUENCIES, Decoder
+from enginewright.products.aotinductor.decoder import FREQUENCIES, Decoder, tensor_shapes
 
 BASE = {
     "vocab_size": 48,
@@ -63,7 +63,7 @@ def ours(model: Any) -> Decoder:
     architecture = read_architecture(config, "text-generation-with-past", "config.json")
     state = model.state_dict()
     decoder = Decoder(architecture, torch.float32).eval()
-    weights = {name: state[name] for name in architecture.tensor_shapes}
+    weights = {name: state[name] for name in tensor_shapes(architecture)}
     frequencies = torch.from_numpy(architecture.rotary.inverse_frequencies)
     decoder.load_state_dict({**weights, FREQUENCIES: frequencies})
     return decoder
