@@ -6,7 +6,7 @@ from pants.option.option_types import BoolOption, DictOption, SkipOption, StrOpt
 from pants.option.subsystem import Subsystem
 
 ENVIRONMENTS = {
-    "aotinductor": "lockfiles:aotinductor",
+    "torch_compiler": "lockfiles:torch_compiler",
     "export": "lockfiles:export",
     "onnx": "lockfiles:onnx",
     "run": "lockfiles:run",

@@ -31,7 +31,7 @@ from pants_enginewright.products.aotinductor.targets import (
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Files
 
-ENVIRONMENT = "aotinductor"
+ENVIRONMENT = "torch_compiler"
 """Kind of the tool environment that compiles an engine, and runs it."""
 TASK = next(task for task in TASKS.values() if task.has_cache)
 """The one that the compiled module does."""

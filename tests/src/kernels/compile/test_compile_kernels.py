@@ -103,6 +103,7 @@ def built(tmp_path_factory):
 
 def test_outputs(built):
     assert list(contents(built)) == [
+        "digests.json",
         "kernels.json",
         "result.json",
         "scale.compute_120.ptx",
