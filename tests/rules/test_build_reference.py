@@ -9,6 +9,7 @@ from pants_enginewright import register
 from pants_enginewright.build_reference import COMMAND, Vocabulary, build_reference
 from pants_enginewright.library_tests import register as library_tests
 from pants_enginewright.models.targets import DtypeField
+from pants_enginewright.products.aotinductor import register as aotinductor
 from pants_enginewright.products.onnxruntime import register as onnxruntime
 from pants_enginewright.products.tensorrt_rtx import register as tensorrt_rtx
 
@@ -18,7 +19,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "build_reference.md"
 @pytest.fixture(scope="module")
 def text() -> str:
     builder = BuildConfiguration.Builder()
-    for backend in (register, onnxruntime, tensorrt_rtx, library_tests):
+    for backend in (register, aotinductor, onnxruntime, tensorrt_rtx, library_tests):
         builder.register_target_types(backend.__name__, backend.target_types())
         builder.register_rules(backend.__name__, backend.rules())
     configuration = builder.create()
