@@ -79,7 +79,7 @@ def main() -> None:
     record = export_model(checkpoint, outputs)
     check_model(model_path, record, Reader(pins["product"], **pins["onnx"]))
     request = BuildRequest.decode({**ENGINE, "toolchain": toolchain}, TENSORRT_RTX)
-    build(request, model_path, record, outputs / "engine.plan", lambda: None)
+    build(TENSORRT_RTX, request, model_path, record, outputs / "engine.plan", lambda: None)
 
 
 if __name__ == "__main__":

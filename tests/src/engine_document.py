@@ -42,7 +42,6 @@ PLAN_DOCUMENT: dict[str, Any] = {
             {
                 "axes": {"batch": [1, 2, 8]},
                 "shapes": {"x": [[1, 4], [2, 4], [8, 4]]},
-                "values": {},
             }
         ],
         "compute_capabilities": ["8.6", "8.9"],

@@ -10,12 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from enginewright import canonical_json
+from enginewright.document import decode
 from enginewright.memory.engine_memory import EngineMemoryRequest, engine_memory
 from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    size_request = EngineMemoryRequest.decode(request.parameters)
+    size_request = decode(EngineMemoryRequest, request.parameters, "parameters")
     config = request.file("config")
     config.verify()
     document = canonical_json.read_object(config.path)

@@ -14,42 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from enginewright.checkpoint.file_start import LENGTH_BYTES, WRITE_AGAIN, header_length
+from enginewright.dtype import BY_SAFETENSORS
 from enginewright.errors import InputError, Problem, raise_if_any
 
 MAX_PROBLEMS = 100
-
-DTYPE_BITS: Mapping[str, int] = {
-    "BOOL": 8,
-    "F4": 4,
-    "F6_E2M3": 6,
-    "F6_E3M2": 6,
-    "U8": 8,
-    "I8": 8,
-    "F8_E5M2": 8,
-    "F8_E4M3": 8,
-    "F8_E8M0": 8,
-    "F8_E4M3FNUZ": 8,
-    "F8_E5M2FNUZ": 8,
-    "I16": 16,
-    "U16": 16,
-    "F16": 16,
-    "BF16": 16,
-    "I32": 32,
-    "U32": 32,
-    "F32": 32,
-    "C64": 64,
-    "F64": 64,
-    "I64": 64,
-    "U64": 64,
-}
-"""Bits of one element; the names are those of the safetensors library 0.8."""
 
 
 @dataclass(frozen=True)
 class TensorInfo:
     name: str
     dtype: str
-    """A key of `DTYPE_BITS`."""
+    """A key of `BY_SAFETENSORS`."""
     shape: tuple[int, ...]
     begin: int
     """Offset of the first byte, from the start of the file."""
@@ -182,8 +157,8 @@ def _read_tensor(
     if not isinstance(entry, dict):
         return Problem("the entry is not an object", here, '{"dtype", "shape", "data_offsets"}')
     dtype, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
-        known = ", ".join(sorted(DTYPE_BITS))
+    if not isinstance(dtype, str) or dtype not in BY_SAFETENSORS:
+        known = ", ".join(sorted(BY_SAFETENSORS))
         return Problem("unknown dtype", f"{here}, `dtype`", known, ascii(dtype)[:100])
     if not isinstance(shape, list) or not all(_is_size(extent) for extent in shape):
         return Problem(
@@ -198,7 +173,7 @@ def _read_tensor(
         expected, actual = "two offsets in ascending order", ascii(offsets)[:100]
         return Problem("the offsets are wrong", f"{here}, `data_offsets`", expected, actual)
     begin, end = data_begin + offsets[0], data_begin + offsets[1]
-    bits = _bits(shape, DTYPE_BITS[dtype], limit=8 * file_size)
+    bits = _bits(shape, BY_SAFETENSORS[dtype].bits, limit=8 * file_size)
     if bits is None or bits > 8 * (file_size - data_begin) or end > file_size:
         return Problem(
             "the tensor lies beyond the end of the file, which is truncated or corrupt",

@@ -18,13 +18,12 @@ from enginewright.checkpoint.safetensors_header import Header, TensorInfo, quote
 from enginewright.checkpoint.shard_index import index_problems, numbering_problems, read_index
 from enginewright.checkpoint.tensor_layout import BUFFERS, TensorLayout, expected_tensors
 from enginewright.checkpoint.tensor_names import foreign_prefix, name_by_class
+from enginewright.dtype import BY_NAME
 from enginewright.errors import InputError, Problem, raise_if_any
 
 STORED_DTYPES: Mapping[str, str] = {
-    "bfloat16": "BF16",
-    "float16": "F16",
-    "float32": "F32",
-    "float64": "F64",
+    dtype: BY_NAME[dtype].safetensors or ""
+    for dtype in ("bfloat16", "float16", "float32", "float64")
 }
 """The name in safetensors files of a dtype of `config.json`."""
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from enginewright import canonical_json
 from enginewright.commands.command import Command
+from enginewright.dtype import COMPUTED
 from enginewright.memory import server_report
-from enginewright.memory.dtype import COMPUTED_DTYPES, DTYPE_BYTES
+from enginewright.memory.dtype import DTYPE_BYTES
 from enginewright.memory.gpu import gpu_memory
 from enginewright.memory.model_shape import read_model_shape, with_speculation
 from enginewright.memory.server_memory import GIB, RUNTIMES, ServerMemoryRequest, server_memory
@@ -27,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-model-len", type=int, metavar="TOKENS")
     parser.add_argument("--max-num-seqs", type=int, default=256, metavar="N")
     parser.add_argument("--max-num-batched-tokens", type=int, default=2048, metavar="TOKENS")
-    parser.add_argument("--dtype", default="auto", choices=("auto", *COMPUTED_DTYPES))
+    parser.add_argument("--dtype", default="auto", choices=("auto", *COMPUTED))
     parser.add_argument("--kv-dtype", default="auto", choices=("auto", *DTYPE_BYTES))
     parser.add_argument("--runtime", default="vllm", choices=RUNTIMES)
     parser.add_argument(

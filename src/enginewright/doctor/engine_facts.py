@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from enginewright.compatibility.version import ComputeCapability, Version, try_version
+from enginewright.dtype import BY_NAME
 from enginewright.engines.component import Component, components_of
 from enginewright.engines.device_needs import DeviceNeeds
 from enginewright.engines.manifest import NAME, Manifest, ReadManifest, decode, read_with_problems
@@ -16,10 +17,6 @@ from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import Problem
 from enginewright.hashing import FileDigest
 
-_BYTES = {
-    "float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2,
-    "bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1,
-}  # fmt: skip
 _MAX_DIMS, _MAX_PROFILES = 16, 64
 _MAX_DIM = 1 << 40
 """More is no size of a tensor, and products of such numbers take long."""
@@ -115,12 +112,13 @@ def _memory(manifest: Manifest, needs: DeviceNeeds | None) -> tuple[Memory, ...]
 
 def _bytes(tensor: EngineTensor, axes: Mapping[str, int]) -> int | None:
     """Bytes of a tensor with every named axis at its greatest."""
-    size = _BYTES.get(tensor.dtype)
-    if size is None or len(tensor.shape) > _MAX_DIMS:
+    dtype = BY_NAME.get(tensor.dtype)
+    if dtype is None or len(tensor.shape) > _MAX_DIMS:
         return None
+    bits = dtype.bits
     for dim in tensor.shape:
         known = axes.get(dim) if isinstance(dim, str) else dim
         if known is None or not 0 <= known < _MAX_DIM:
             return None
-        size *= known
-    return size
+        bits *= known
+    return -(-bits // 8)

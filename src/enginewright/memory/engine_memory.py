@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from enginewright.checkpoint.config import Config, EncoderConfig, parse_config
-from enginewright.errors import Problem, raise_if_any
-from enginewright.memory.dtype import COMPUTED_DTYPES
+from enginewright.dtype import COMPUTED
 from enginewright.memory.kv_cache import token_bytes
 from enginewright.memory.model_shape import ModelShape, model_shape
 from enginewright.memory.profile_memory import (
@@ -18,7 +17,8 @@ from enginewright.memory.profile_memory import (
     encoder_memory,
 )
 from enginewright.memory.weight_sizes import Quantization, WeightSizes, weight_sizes
-from enginewright.tasks.registry import Task, find_task
+from enginewright.schema import Count, Size, one_of
+from enginewright.tasks.registry import TASKS, task_names
 
 PLAN_OVERHEAD_BYTES = 5_000_000
 """What TensorRT for RTX 1.7.1 adds to the weights, for one compute capability: 4.4 to 6.4 MB were
@@ -27,76 +27,48 @@ TOLERANCE_FRACTION = 0.03
 TOLERANCE_BYTES = 6_000_000
 
 
+Axis = Size | tuple[Size, Size, Size]
+"""One size, or the minimum, optimum and maximum of a dynamic axis."""
+
+
+@dataclass(frozen=True)
+class QuantizationRequest:
+    method: Literal["int8", "int4"]
+    group_size: Count | None = None
+    keep: tuple[str, ...] = ()
+
+    def quantization(self) -> Quantization:
+        return Quantization(8 if self.method == "int8" else 4, self.group_size, self.keep)
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """The axes that decide memory; a profile may have others."""
+
+    OPEN: ClassVar[bool] = True
+
+    batch: Axis
+    sequence: Axis
+    past_sequence: Axis = 0
+
+    def shape(self) -> ProfileShape:
+        return ProfileShape(*map(_greatest, (self.batch, self.sequence, self.past_sequence)))
+
+
+def _greatest(axis: Axis) -> int:
+    return axis if isinstance(axis, int) else axis[-1]
+
+
 @dataclass(frozen=True)
 class EngineMemoryRequest:
     """How a model is exported and built."""
 
-    dtype: str
-    task: Task | None
+    dtype: Annotated[str, one_of(COMPUTED)]
+    task: Annotated[str, one_of(task_names)] | None = None
     """None sizes a decoder without a cache."""
-    logits: str
-    quantization: Quantization | None
-    profiles: tuple[ProfileShape, ...]
-
-    @classmethod
-    def decode(cls, parameters: Mapping[str, Any]) -> EngineMemoryRequest:
-        """Raise `InputError` with every problem of the parameters."""
-        problems: list[Problem] = []
-        dtype = parameters.get("dtype")
-        if dtype not in COMPUTED_DTYPES:
-            problems.append(
-                Problem(
-                    "unknown dtype", "parameter `dtype`", ", ".join(COMPUTED_DTYPES), repr(dtype)
-                )
-            )
-        logits = parameters.get("logits", "all")
-        if logits not in ("all", "last"):
-            problems.append(
-                Problem("unknown value", "parameter `logits`", "all or last", repr(logits))
-            )
-        quantization = _quantization(parameters.get("quantization"), problems)
-        profiles = _profiles(parameters.get("profiles", []), problems)
-        raise_if_any(problems)
-        name = parameters.get("task")
-        task = None if name is None else find_task(name, "parameter `task`")
-        return cls(str(dtype), task, logits, quantization, profiles)
-
-
-def _quantization(value: Any, problems: list[Problem]) -> Quantization | None:
-    if value is None:
-        return None
-    method = value.get("method") if isinstance(value, Mapping) else None
-    if method not in ("int8", "int4"):
-        expected = '{"method": "int8" or "int4", "group_size", "keep"}'
-        problems.append(Problem("unknown quantization", "quantization", expected, repr(value)))
-        return None
-    return Quantization(
-        8 if method == "int8" else 4, value.get("group_size"), tuple(value.get("keep", ()))
-    )
-
-
-def _profiles(value: Any, problems: list[Problem]) -> tuple[ProfileShape, ...]:
-    shapes = []
-    for number, axes in enumerate(value if isinstance(value, Sequence) else ()):
-        largest = {
-            axis: axes[axis][-1] if isinstance(axes[axis], Sequence) else axes[axis]
-            for axis in ("batch", "sequence", "past_sequence")
-            if axis in axes
-        }
-        missing = sorted({"batch", "sequence"} - {*largest})
-        if missing:
-            problems.append(
-                Problem(
-                    "a profile lacks an axis",
-                    f"parameter `profiles[{number}]`",
-                    "batch, sequence",
-                    ", ".join(sorted(axes)) or "no axes",
-                )
-            )
-        else:
-            past = largest.get("past_sequence", 0)
-            shapes.append(ProfileShape(largest["batch"], largest["sequence"], past))
-    return tuple(shapes)
+    logits: Literal["all", "last"] = "all"
+    quantization: QuantizationRequest | None = None
+    profiles: tuple[ProfileRequest, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,10 +101,13 @@ def engine_memory(
     Raises `InputError` for an architecture whose tensors are not known.
     """
     config = parse_config(document, where)
-    weights = weight_sizes(config, request.dtype, request.quantization)
+    wanted = request.quantization
+    quantization = None if wanted is None else wanted.quantization()
+    weights = weight_sizes(config, request.dtype, quantization)
+    profiles = [profile.shape() for profile in request.profiles]
     shape = None if isinstance(config, EncoderConfig) else model_shape(document, where)
     engine = weights.bytes + PLAN_OVERHEAD_BYTES
-    if any(profile.tokens == 1 for profile in request.profiles) and len(request.profiles) > 1:
+    if any(profile.tokens == 1 for profile in profiles) and len(profiles) > 1:
         engine += weights.repacked_bytes
     return EngineMemory(
         dtype=request.dtype,
@@ -141,8 +116,7 @@ def engine_memory(
         engine_bytes=engine,
         tolerance_bytes=int(TOLERANCE_FRACTION * engine) + TOLERANCE_BYTES,
         profiles=tuple(
-            (profile, _profile_memory(config, shape, request, profile))
-            for profile in request.profiles
+            (profile, _profile_memory(config, shape, request, profile)) for profile in profiles
         ),
     )
 
@@ -153,7 +127,7 @@ def _profile_memory(
     if isinstance(config, EncoderConfig):
         return encoder_memory(config, request.dtype, profile)
     assert shape is not None
-    with_past = request.task is not None and request.task.has_cache
+    with_past = request.task is not None and TASKS[request.task].has_cache
     return decoder_memory(
         shape, request.dtype, profile, with_past=with_past, last_logits=request.logits == "last"
     )

@@ -52,7 +52,7 @@ class ProfileMemory:
 def decoder_memory(
     model: ModelShape, dtype: str, shape: ProfileShape, *, with_past: bool, last_logits: bool
 ) -> ProfileMemory:
-    """Bytes for a decoder whose weights and activations are `dtype`, of `COMPUTED_DTYPES`."""
+    """Bytes for a decoder whose weights and activations are `dtype`, of `COMPUTED`."""
     element, tokens = DTYPE_BYTES[dtype], shape.tokens
     head_dim = max(layer.key_dim for layer in model.layers)
     heads = model.heads + 2 * max(layer.kv_heads for layer in model.layers)

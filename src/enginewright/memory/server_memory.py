@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from enginewright.dtype import COMPUTED
 from enginewright.errors import Problem, raise_if_any
-from enginewright.memory.dtype import COMPUTED_DTYPES, DTYPE_BYTES
+from enginewright.memory.dtype import DTYPE_BYTES
 from enginewright.memory.kv_cache import (
     CacheRequest,
     cache_tokens,
@@ -68,7 +69,7 @@ class ServerMemoryRequest:
         if self.max_model_len is not None and self.max_model_len < 1:
             problems.append(Problem("max_model_len is not a count", actual=str(self.max_model_len)))
         for name, value, valid in (
-            ("dtype", self.dtype, COMPUTED_DTYPES),
+            ("dtype", self.dtype, COMPUTED),
             ("kv_dtype", self.kv_dtype, tuple(DTYPE_BYTES)),
             ("runtime", self.runtime, RUNTIMES),
         ):

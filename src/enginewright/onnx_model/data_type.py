@@ -1,4 +1,4 @@
-"""The number types of ONNX: their names elsewhere and their sizes. The only table of them."""
+"""The number types of ONNX by their values there; the table is `enginewright.dtype`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-_BITS = {
-    2: ("INT2", "UINT2"),
-    4: ("FLOAT4E2M1", "INT4", "UINT4"),
-    6: ("FLOAT6E2M3", "FLOAT6E3M2"),
-    8: (
-        "BOOL", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0",
-        "INT8", "UINT8",
-    ),
-    16: ("BFLOAT16", "FLOAT16", "INT16", "UINT16"),
-    32: ("FLOAT", "INT32", "UINT32"),
-    64: ("COMPLEX64", "DOUBLE", "INT64", "UINT64"),
-    128: ("COMPLEX128",),
-}  # fmt: skip
+from enginewright.dtype import DTYPES, Dtype
 
 
 @dataclass(frozen=True)
@@ -49,17 +37,13 @@ class DataType:
         return -(-self.bits * math.prod(shape) // 8)
 
 
-def _data_type(onnx_name: str, bits: int) -> DataType:
-    number = TensorProto.DataType.Value(onnx_name)
+def _data_type(dtype: Dtype) -> DataType:
+    number = TensorProto.DataType.Value(dtype.onnx)
     numpy_type = np.dtype(helper.tensor_dtype_to_np_dtype(number))
-    return DataType(number, onnx_name, numpy_type.name, bits, numpy_type)
+    return DataType(number, dtype.onnx, dtype.name, dtype.bits, numpy_type)
 
 
 DATA_TYPES: Mapping[int, DataType] = MappingProxyType(
-    {
-        row.onnx: row
-        for bits, names in _BITS.items()
-        for row in (_data_type(name, bits) for name in names)
-    }
+    {row.onnx: row for row in map(_data_type, DTYPES)}
 )
 """By value of `TensorProto.DataType`; texts are no numbers and not among them."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
+from enginewright.dtype import BY_NAME, COMPUTED, Dtype
 from enginewright.errors import InputError, Problem
 
 
@@ -21,12 +22,12 @@ class ElementType:
     """Bytes of one element."""
 
 
-ELEMENT_TYPES = (
-    ElementType("float32", "F32", TensorProto.FLOAT, 4),
-    ElementType("float16", "F16", TensorProto.FLOAT16, 2),
-    ElementType("bfloat16", "BF16", TensorProto.BFLOAT16, 2),
-)
+def _element_type(dtype: Dtype) -> ElementType:
+    number = TensorProto.DataType.Value(dtype.onnx)
+    return ElementType(dtype.name, dtype.safetensors or "", number, dtype.bits // 8)
 
+
+ELEMENT_TYPES = tuple(_element_type(BY_NAME[name]) for name in COMPUTED)
 
 NAMES = tuple(sorted(candidate.name for candidate in ELEMENT_TYPES))
 

@@ -56,3 +56,8 @@ def find_task(name: str, where: str) -> Task:
     if task is None:
         raise InputError(Problem("unknown task", where, " or ".join(sorted(TASKS)), repr(name)))
     return task
+
+
+def task_names() -> list[str]:
+    """Asked when a parameter is read: a room may be registered after this module was imported."""
+    return sorted(TASKS)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 
+from enginewright.dtype import BY_ONNXRUNTIME
 from enginewright.engines.backend import Array, Held
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
@@ -18,14 +19,7 @@ from enginewright.passes.bfloat16_emulation import uses_bfloat16, write_without_
 PROVIDER = "CPUExecutionProvider"
 _AS_IT_IS = "as ONNX Runtime has it"
 _EMULATED = "bfloat16 emulated: float32 kernels, each result rounded to bfloat16"
-_DTYPES = {
-    "tensor(bool)": "bool",
-    "tensor(double)": "float64",
-    "tensor(float)": "float32",
-    "tensor(float16)": "float16",
-    "tensor(int32)": "int32",
-    "tensor(int64)": "int64",
-}
+_FED = ("bool", "float64", "float32", "float16", "int32", "int64")
 
 
 class GraphBackend:
@@ -90,12 +84,12 @@ def _open(path: Path, threads: int) -> tuple[Any, bool]:
 
 
 def _describe(value: Any, mode: Literal["input", "output"], path: Path) -> EngineTensor:
-    dtype = _DTYPES.get(value.type)
-    if dtype is None:
+    dtype = BY_ONNXRUNTIME.get(value.type)
+    if dtype is None or dtype.name not in _FED:
         what = f"{mode} `{value.name}` has a dtype that cannot be fed"
-        raise InputError(Problem(what, str(path), ", ".join(_DTYPES), value.type))
+        raise InputError(Problem(what, str(path), ", ".join(_FED), value.type))
     shape = tuple(
         dim if isinstance(dim, int) else dim or f"{value.name}:{index}"
         for index, dim in enumerate(value.shape)
     )
-    return EngineTensor(value.name, mode, dtype, shape)
+    return EngineTensor(value.name, mode, dtype.name, shape)

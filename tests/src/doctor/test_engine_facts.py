@@ -47,7 +47,7 @@ def test_memory_of_each_profile_is_the_engine_and_its_tensors_at_their_largest()
 @pytest.mark.parametrize(
     "tensor",
     [
-        {"dtype": "int4", "shape": [1]},
+        {"dtype": "string", "shape": [1]},
         {"dtype": "int8", "shape": ["other"]},
         {"dtype": "int8", "shape": [1 << 41]},
         {"dtype": "int8", "shape": [1] * 17},

@@ -1,5 +1,6 @@
 import pytest
 
+from enginewright.document import decode
 from enginewright.errors import InputError
 from enginewright.memory.engine_memory import EngineMemoryRequest, engine_memory
 
@@ -44,7 +45,7 @@ MINILM = {
 
 
 def sizes(config, **parameters):
-    request = EngineMemoryRequest.decode({"dtype": "float16", **parameters})
+    request = decode(EngineMemoryRequest, {"dtype": "float16", **parameters}, "parameters")
     return engine_memory(config, "config.json", request).to_json()
 
 
@@ -110,16 +111,18 @@ def test_all_logits_of_a_long_sequence_cost_gigabytes():
 
 def test_all_problems_at_once():
     with pytest.raises(InputError) as caught:
-        EngineMemoryRequest.decode(
+        decode(
+            EngineMemoryRequest,
             {
                 "dtype": "int4",
                 "logits": "some",
                 "quantization": {"method": "nf4"},
                 "profiles": [{"batch": [1, 1, 1]}],
-            }
+            },
+            "parameters",
         )
     assert len(caught.value.problems) == 4
-    assert caught.value.problems[3].where == "parameter `profiles[0]`"
+    assert caught.value.problems[3].where == "parameters, profiles[0]"
 
 
 def test_unknown_architecture():

@@ -7,12 +7,7 @@ from typing import Annotated, Literal
 
 from enginewright.exporters.opsets import OPSETS
 from enginewright.schema import one_of
-from enginewright.tasks.registry import TASKS
-
-
-def task_names() -> list[str]:
-    """Asked when a parameter is read: a room may be registered after this module was imported."""
-    return sorted(TASKS)
+from enginewright.tasks.registry import task_names
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import onnxruntime  # type: ignore[import-untyped]
 
 from enginewright.document import encode
+from enginewright.dtype import BY_ONNXRUNTIME
 from enginewright.engines.build_result import BuildResult, ProductVersion
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
@@ -22,12 +23,6 @@ from enginewright.products.onnxruntime.options import (
 MODEL_NAME = "model.onnx"
 DATA_NAME = "model.onnx.data"
 EXTERNAL_FROM_BYTES = 1024
-
-_DTYPES = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(bool)": "bool",
-}
 
 
 def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> BuildResult:
@@ -109,7 +104,8 @@ def _session(model: Path, settings: Any, provider: str) -> Any:
 
 
 def _describe(value: Any, mode: Literal["input", "output"]) -> EngineTensor:
-    dtype = _DTYPES.get(value.type, value.type.removeprefix("tensor(").removesuffix(")"))
+    known = BY_ONNXRUNTIME.get(value.type)  # texts are no numbers
+    dtype = value.type.removeprefix("tensor(").removesuffix(")") if known is None else known.name
     shape = (
         # A dynamic axis without a name is None.
         f"{value.name}:{index}" if dim is None else dim

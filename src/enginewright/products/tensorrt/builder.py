@@ -11,7 +11,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,12 @@ from enginewright.products.tensorrt.optimization_profile import OptimizationProf
 from enginewright.products.tensorrt.options import BuildRequest, Toolchain
 from enginewright.products.tensorrt.progress_monitor import PhaseTracker, monitor, report_progress
 from enginewright.products.tensorrt.reproducibility import of_plan
+from enginewright.products.tensorrt.variant import Variant
 
 _PIECE = 1 << 16
 """Bytes of the plan that are written at once."""
 
 # What the library says where it looks for a device and the host has no CUDA driver.
-_NO_DEVICE = ("cudaError 35", "CHECK(status == CUDA_SUCCESS)")
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,14 @@ class _Serialized:
 
 
 def build(
+    variant: Variant,
     request: BuildRequest,
     model: Path,
     record: OnnxRecord,
     plan: Path,
     verify_inputs: Callable[[], None],
 ) -> BuildResult:
-    """Build the engine of `model`, which `record` describes, into the file `plan`.
+    """Build the engine of `model`, which `record` describes, with `variant` into the file `plan`.
 
     `verify_inputs` raises `InputError` when the files at hand are not the promised ones. Raises
     `InputError` for that, for every user mistake, for a library other than the toolchain's, and
@@ -66,36 +67,31 @@ def build(
     """
     toolchain = request.toolchain
     has_own_heap = deterministic_process.use_heap()
-    trt = toolchain.product.load()
-    first = libraries.list_libraries(toolchain.product)
+    trt = variant.load()
+    first = libraries.list_libraries(variant)
     raise_if_any(libraries.compare_before_build(toolchain.libraries, first))
     with ThreadPoolExecutor(max_workers=1) as beside:
         verified = beside.submit(verify_inputs)
         try:
-            serialized = _serialize(trt, request, model, record)
+            serialized = _serialize(variant, trt, request, model, record)
         finally:
             verified.result()  # A wrong file explains whatever the builder says of it.
         # Every library that took part is mapped now; some may have come during the build.
-        loaded = libraries.list_libraries(toolchain.product, first)
+        loaded = libraries.list_libraries(variant, first)
         raise_if_any(libraries.compare(toolchain.libraries, loaded))
         view = memoryview(serialized.memory)
         digest = beside.submit(lambda: hashlib.sha256(view).hexdigest())
         _write(plan, view)
         sha256 = digest.result()
-    options = {
-        name: value
-        for name, value in asdict(request.options).items()
-        if name not in ("compute_capabilities", "weight_streaming")
-    }
     described = BuiltPlan(
         serialized.profiles,
-        request.options.compute_capabilities,
-        request.options.weight_streaming,
+        request.compute_capabilities,
+        request.weight_streaming,
         loaded,
-        options,
+        request.options(),
     )
     return BuildResult(
-        ProductVersion(toolchain.product.name, libraries.loaded_version(toolchain.product)),
+        ProductVersion(variant.name, libraries.loaded_version(variant)),
         {PLAN_NAME: FileDigest(sha256, view.nbytes)},
         serialized.tensors,
         of_plan(serialized.tensors, has_own_heap=has_own_heap),
@@ -115,9 +111,11 @@ def _write(path: Path, view: memoryview) -> None:
             stream.write(view[begin : begin + _PIECE])
 
 
-def _serialize(trt: Any, request: BuildRequest, model: Path, record: OnnxRecord) -> _Serialized:
-    problems = check_version(request.toolchain)
-    problems += check_compute_capabilities(trt, request.toolchain, request.options)
+def _serialize(
+    variant: Variant, trt: Any, request: BuildRequest, model: Path, record: OnnxRecord
+) -> _Serialized:
+    problems = check_version(variant, request.toolchain)
+    problems += check_compute_capabilities(trt, request)
     problems += profile_resolution.check(record.inputs, request.profiles)
     raise_if_any(problems)
 
@@ -127,7 +125,7 @@ def _serialize(trt: Any, request: BuildRequest, model: Path, record: OnnxRecord)
     deterministic_process.align_heap()
     parsed = parse(trt, builder, logger, log, model, record)
     profiles = resolve_profiles(parsed, request)
-    config = configure(trt, builder, request.options)
+    config = configure(trt, builder, request)
     for profile in profiles:
         add_profile(builder, config, profile)
     _refuse(log)
@@ -139,12 +137,12 @@ def _serialize(trt: Any, request: BuildRequest, model: Path, record: OnnxRecord)
     return _Serialized(memory, parsed.tensors(), profiles, log.warnings)
 
 
-def check_version(toolchain: Toolchain) -> list[Problem]:
+def check_version(variant: Variant, toolchain: Toolchain) -> list[Problem]:
     """Compare all four fields with those that the loaded library reports."""
-    version = libraries.loaded_version(toolchain.product)
+    version = libraries.loaded_version(variant)
     if version == toolchain.version:
         return []
-    what = f"the loaded {toolchain.product.name} has another version than the toolchain"
+    what = f"the loaded {variant.name} has another version than the toolchain"
     fix = "make the lock file and the toolchain name the same version"
     return [Problem(what, "toolchain.version", toolchain.version, version, fix)]
 
@@ -155,7 +153,7 @@ def resolve_profiles(
     """Check the profiles against the network as the builder sees it, then resolve them."""
     inputs = parsed.inputs
     problems = profile_resolution.check(inputs, request.profiles)
-    problems += profile_resolution.check_values(parsed.shape_tensors(), request.profiles)
+    problems += profile_resolution.check_shape_tensors(parsed.shape_tensors())
     raise_if_any(problems)
     return tuple(profile_resolution.resolve(inputs, profile) for profile in request.profiles)
 
@@ -170,17 +168,5 @@ def _refuse(log: BuilderLog, without_message: str = "") -> None:
     if not messages:
         return
     raise InputError(
-        [
-            Problem("the builder refused", "builder log", actual=message, fix=_fix(message))
-            for message in messages
-        ]
-    )
-
-
-def _fix(message: str) -> str:
-    if not any(sign in message for sign in _NO_DEVICE):
-        return ""
-    return (
-        "when an option needs a CUDA device, build where there is one, or leave the option out: "
-        "`current` as compute capability, `refit`, `refit_identical`, `strip_plan`"
+        [Problem("the builder refused", "builder log", actual=message) for message in messages]
     )

@@ -10,9 +10,7 @@ from enginewright.products.tensorrt.optimization_profile import OptimizationProf
 from enginewright.schema import Sha256, matches
 
 PLAN_NAME = "engine.plan"
-Capability = Annotated[
-    str, matches(r"\d{1,3}\.\d[af]?|current", 'major and minor, as "8.6", or "current"')
-]
+Capability = Annotated[str, matches(r"\d{1,3}\.\d[af]?", 'major and minor, as "8.6"')]
 
 
 @dataclass(frozen=True)

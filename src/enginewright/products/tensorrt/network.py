@@ -49,10 +49,10 @@ class ParsedNetwork:
         """Inputs, then outputs, in the order of the network."""
         return tuple(self._tensors())
 
-    def shape_tensors(self) -> dict[str, int]:
-        """Input whose values decide shapes -> number of its elements."""
+    def shape_tensors(self) -> tuple[str, ...]:
+        """Inputs whose values decide shapes."""
         inputs = [self.network.get_input(i) for i in range(self.network.num_inputs)]
-        return {t.name: _volume(tuple(t.shape)) for t in inputs if t.is_shape_tensor}
+        return tuple(tensor.name for tensor in inputs if tensor.is_shape_tensor)
 
     def _tensors(self) -> Iterator[EngineTensor]:
         network = self.network
@@ -65,13 +65,6 @@ class ParsedNetwork:
                 tensor = get(index)
                 merged = _merge(tensor, records)
                 yield EngineTensor(tensor.name, mode, merged.dtype, named_shape(merged))
-
-
-def _volume(shape: tuple[int, ...]) -> int:
-    volume = 1
-    for dim in shape:
-        volume *= dim
-    return volume
 
 
 def _merge(tensor: Any, records: tuple[TensorRecord, ...]) -> TensorRecord:

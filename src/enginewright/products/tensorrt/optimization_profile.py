@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Range = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""Minimum, optimum and maximum of the dims or of the values of one tensor."""
+"""Minimum, optimum and maximum of the dims of one tensor."""
 
 
 @dataclass(frozen=True)
@@ -15,5 +15,3 @@ class OptimizationProfile:
     """Input -> minimum, optimum and maximum of its dims; dynamic inputs only."""
     axes: Mapping[str, tuple[int, int, int]]
     """Name of an axis -> its minimum, optimum and maximum."""
-    values: Mapping[str, Range] = field(default_factory=dict)
-    """Shape-tensor input -> minimum, optimum and maximum of its values."""

@@ -15,9 +15,6 @@ from enginewright.products.tensorrt.built_plan import PLAN_NAME, BuiltPlan
 from enginewright.products.tensorrt.optimization_profile import OptimizationProfile
 from enginewright.schema import INLINE, FromText, Name
 
-CURRENT = "current"
-"""In the place of compute capabilities: that of the device that built."""
-
 
 @dataclass(frozen=True)
 class TunedOn:
@@ -35,11 +32,10 @@ class PlanTable:
     """None where the plan is bound to no device."""
 
     def device_needs(self) -> DeviceNeeds:
-        listed = [text for text in self.built.compute_capabilities if text != CURRENT]
         return DeviceNeeds(
             str(self.cuda),
             self.minimum_driver,
-            tuple(map(ComputeCapability.parse, listed)),
+            tuple(map(ComputeCapability.parse, self.built.compute_capabilities)),
             self.device.name if self.device is not None else "",
             self.greatest_axes(),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from enginewright.errors import Problem
 from enginewright.onnx_model.record import TensorRecord
@@ -40,61 +40,35 @@ def check(inputs: Sequence[TensorRecord], profiles: Sequence[ProfileRequest]) ->
     problems = []
     for number, profile in enumerate(profiles):
         where = f"profiles[{number}]"
-        for axis in sorted({*profile.axes} - {*owners}):
+        for axis in sorted({*profile} - {*owners}):
             problems.append(
                 Problem(f"no input has a dynamic axis `{axis}`", where, f"one of {valid}", axis)
             )
-        for axis in sorted({*owners} - {*profile.axes}):
+        for axis in sorted({*owners} - {*profile}):
             places = ", ".join(owners[axis])
             problems.append(
                 Problem(
                     f"dynamic axis `{axis}` has no range",
                     where,
                     f"minimum, optimum, maximum for `{axis}` ({places})",
-                    ", ".join(sorted(profile.axes)) or "no axes",
+                    ", ".join(sorted(profile)) or "no axes",
                 )
             )
     return problems
 
 
-def check_values(
-    shape_tensors: Mapping[str, int], profiles: Sequence[ProfileRequest]
-) -> list[Problem]:
-    """Problems of the values for shape tensors.
-
-    `shape_tensors` gives the number of elements of each input whose values decide shapes.
-    """
-    problems = []
-    valid = ", ".join(sorted(shape_tensors)) or "none: the model has no shape-tensor input"
-    for number, profile in enumerate(profiles or (ProfileRequest({}),)):
-        where = f"shape_values[{number}]"
-        for tensor in sorted({*profile.values} - {*shape_tensors}):
-            problems.append(
-                Problem(f"`{tensor}` is not a shape-tensor input", where, f"one of {valid}", tensor)
-            )
-        for tensor, count in sorted(shape_tensors.items()):
-            rows = profile.values.get(tensor)
-            expected = f"minimum, optimum, maximum: three lists of {count} integers"
-            if rows is None:
-                problems.append(
-                    Problem(
-                        f"input `{tensor}` decides shapes, so its values need a range",
-                        where,
-                        expected,
-                        "none",
-                        "give the range of its values in shape_values; dims are not enough",
-                    )
-                )
-            elif len(rows[0]) != count:
-                problems.append(
-                    Problem(
-                        f"input `{tensor}` has another number of values",
-                        where,
-                        expected,
-                        f"lists of {len(rows[0])}",
-                    )
-                )
-    return problems
+def check_shape_tensors(names: Iterable[str]) -> list[Problem]:
+    """One problem for each input whose values decide shapes: a profile has ranges of axes alone."""
+    return [
+        Problem(
+            f"the values of input `{name}` decide shapes",
+            "the model",
+            "inputs whose values do not decide the shape of a tensor",
+            f"`{name}`",
+            "export the model with these values as constants, or with an axis in their place",
+        )
+        for name in sorted(names)
+    ]
 
 
 def resolve(inputs: Sequence[TensorRecord], profile: ProfileRequest) -> OptimizationProfile:
@@ -104,8 +78,8 @@ def resolve(inputs: Sequence[TensorRecord], profile: ProfileRequest) -> Optimiza
         dims = named_shape(tensor)
         if any(isinstance(dim, str) for dim in dims):
             low, best, high = (
-                tuple(profile.axes[dim][i] if isinstance(dim, str) else dim for dim in dims)
+                tuple(profile[dim][i] if isinstance(dim, str) else dim for dim in dims)
                 for i in range(3)
             )
             shapes[tensor.name] = (low, best, high)
-    return OptimizationProfile(shapes, profile.axes, profile.values)
+    return OptimizationProfile(shapes, profile)

@@ -17,9 +17,4 @@ class Variant:
     """Prefix of the file name of the library that holds the version functions."""
     library_prefixes: tuple[str, ...]
     """File names with these prefixes belong to the toolchain and must be listed in it."""
-    has_compute_capabilities: bool
-    """Targets are set on the builder; if not, the engine is for the device that built it."""
-    builder_flags: tuple[str, ...]
     memory_pools: tuple[str, ...]
-    engine_capabilities: tuple[str, ...]
-    runtime_platforms: tuple[str, ...]

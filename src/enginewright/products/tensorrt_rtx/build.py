@@ -31,7 +31,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
 
     described = read_record(record.path)
     plan = outputs / PLAN_NAME
-    return encode(build(build_request, model, described, plan, verify_inputs))
+    return encode(build(TENSORRT_RTX, build_request, model, described, plan, verify_inputs))
 
 
 def run_deterministically(request: ActionRequest, outputs: Path) -> Result:

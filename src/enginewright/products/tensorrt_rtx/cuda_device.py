@@ -48,8 +48,7 @@ def check_device(
                 "use an `onnxruntime_engine` on hosts without a GPU",
             )
         )
-    # A plan for the building host's own GPU names `current`; the library checks that one.
-    if device.compute_capability in compute_capabilities or "current" in compute_capabilities:
+    if device.compute_capability in compute_capabilities:
         return
     capability = ComputeCapability.parse(device.compute_capability)
     rows = [row for key, row in table("product").items() if key.startswith("tensorrt-rtx ")]

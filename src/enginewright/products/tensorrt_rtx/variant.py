@@ -1,7 +1,7 @@
 """How TensorRT for RTX takes part in the shared builder.
 
-The tables of accepted options come from trying every option of 1.7.1.116 on a host without a GPU:
-what the library refuses or ignores is left out, so that a request for it is an error.
+The memory pools come from trying every option of 1.7.1.116 on a host without a GPU:
+what the library refuses is left out, so that a request for it is an error.
 """
 
 from __future__ import annotations
@@ -23,24 +23,5 @@ TENSORRT_RTX = Variant(
     load=_import_tensorrt_rtx,
     core_library="libtensorrt_rtx.so",
     library_prefixes=("libtensorrt", "tensorrt", "libnvinfer", "libnvonnxparser", "libcudart"),
-    has_compute_capabilities=True,
-    # `refit`, `refit_identical` and `strip_plan` work only where the builder finds a CUDA device.
-    builder_flags=(
-        "disable_compilation_cache",
-        "disable_timing_cache",
-        "distributive_independence",
-        "monitor_memory",
-        "refit",
-        "refit_identical",
-        "refit_individual",
-        "require_user_allocation",
-        "sparse_weights",
-        "strict_nans",
-        "strip_plan",
-        "tf32",
-    ),
     memory_pools=("tactic_dram", "tactic_shared_memory", "workspace"),
-    engine_capabilities=("standard",),
-    # The library for Linux refuses `windows_amd64`.
-    runtime_platforms=("same_as_build",),
 )

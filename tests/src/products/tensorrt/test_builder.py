@@ -150,7 +150,6 @@ def test_result_describes_the_plan(built: Ran, toolchain: dict[str, Any]) -> Non
         {
             "axes": PROFILE,
             "shapes": {"x": [[1, 1, 4], [1, 4, 4], [2, 8, 4]]},
-            "values": {},
         }
     ]
     assert result["own"]["compute_capabilities"] == ["8.9"]
@@ -232,22 +231,14 @@ def test_options_reach_the_builder(toolchain: dict[str, Any], tmp_path: Path) ->
         profiles=[PROFILE, {"batch": [4, 4, 4], "sequence": [1, 1, 1]}],
         optimization_level=2,
         tiling_optimization_level="fast",
-        l2_limit_for_tiling=1 << 20,
         weight_streaming=True,
         memory_pool_limits={"workspace": 1 << 30, "tactic_shared_memory": 1 << 15},
         max_aux_streams=0,
-        max_num_tactics=4,
-        avg_timing_iterations=2,
-        engine_capability="standard",
-        runtime_platform="same_as_build",
-        profiling_verbosity="detailed",
-        builder_flags={"tf32": False, "strict_nans": True},
     )
     assert ran.code == 0, ran.errors
     assert len(ran.result["own"]["profiles"]) == 2
     assert ran.result["own"]["weight_streaming"] is True
     assert ran.result["own"]["options"]["memory_pool_limits"]["workspace"] == 1 << 30
-    assert ran.result["own"]["options"]["builder_flags"] == {"strict_nans": True, "tf32": False}
 
 
 def test_a_static_model_needs_no_profile(toolchain: dict[str, Any], tmp_path: Path) -> None:
@@ -256,16 +247,15 @@ def test_a_static_model_needs_no_profile(toolchain: dict[str, Any], tmp_path: Pa
     assert ran.result["own"]["profiles"] == []
 
 
-def test_shape_tensors_need_values_and_take_them(toolchain: dict[str, Any], tmp_path: Path) -> None:
+def test_inputs_whose_values_decide_shapes_are_refused(
+    toolchain: dict[str, Any], tmp_path: Path
+) -> None:
     profile = {"batch": [1, 1, 2], "n": [4, 4, 8]}
-    refused = build(tmp_path / "dims", toolchain, SLICE, profiles=[profile])
+    refused = build(tmp_path, toolchain, SLICE, profiles=[profile])
     assert refused.code == 1
-    assert "input `start` decides shapes, so its values need a range" in refused.errors
-    assert "input `end` decides shapes, so its values need a range" in refused.errors
-    values = {"start": [[0], [0], [1]], "end": [[2], [3], [4]]}
-    ran = build(tmp_path / "values", toolchain, SLICE, profiles=[profile], shape_values=[values])
-    assert ran.code == 0, ran.errors
-    assert ran.result["own"]["profiles"][0]["values"]["end"] == [[2], [3], [4]]
+    assert "the values of input `start` decide shapes" in refused.errors
+    assert "the values of input `end` decide shapes" in refused.errors
+    assert not refused.outputs.joinpath("engine.plan").exists()
 
 
 def test_every_unsupported_node_is_named(toolchain: dict[str, Any], tmp_path: Path) -> None:
@@ -292,7 +282,7 @@ def test_target_version_and_axis_mistakes_come_together(
     expected = f"  where:    toolchain.version\n  expected: 1.7.1.117\n{actual}"
     assert f"has another version than the toolchain\n{expected}" in ran.errors
     assert "does not support compute capability 9.0" in ran.errors
-    assert "one of current, 7.5, 8.0, 8.6, 8.9, 12.0, 12.1" in ran.errors
+    assert "one of 7.5, 8.0, 8.6, 8.9, 12.0, 12.1" in ran.errors
     assert "no input has a dynamic axis `seq`" in ran.errors
     assert "dynamic axis `sequence` has no range" in ran.errors
 
@@ -314,15 +304,6 @@ def test_other_libraries_than_the_toolchain_lists_leave_no_plan(
     assert not ran.outputs.joinpath("engine.plan").exists()
 
 
-def test_what_needs_a_device_says_so(toolchain: dict[str, Any], tmp_path: Path) -> None:
-    if any(Path("/dev").glob("nvidia[0-9]")):
-        pytest.skip("this host has a CUDA device")
-    ran = build(tmp_path, toolchain, compute_capabilities=["current"])
-    assert ran.code == 1
-    assert "the builder refused" in ran.errors
-    assert "build where there is one" in ran.errors
-
-
 def test_a_refused_option_is_an_error_although_the_builder_goes_on(
     toolchain: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -330,16 +311,6 @@ def test_a_refused_option_is_an_error_although_the_builder_goes_on(
     ran = build(tmp_path, toolchain, memory_pool_limits={"tactic_shared_memory": 1 << 40})
     assert ran.code == 1
     assert "setMemoryPoolLimit" in ran.errors
-
-
-def test_options_that_exclude_each_other_give_the_reason_of_the_builder(
-    toolchain: dict[str, Any], tmp_path: Path
-) -> None:
-    flags = {"require_user_allocation": True}
-    ran = build(tmp_path, toolchain, weight_streaming=True, builder_flags=flags)
-    assert ran.code == 1
-    assert "kREQUIRE_USER_ALLOCATION is not compatible with" in ran.errors
-    assert "Traceback" not in ran.errors
 
 
 def test_external_data_that_is_not_there_is_an_error(

@@ -25,7 +25,6 @@ BUILD: dict[str, Any] = {
             {
                 "axes": {"batch": [1, 2, 8]},
                 "shapes": {"x": [[1, 4], [2, 4], [8, 4]]},
-                "values": {},
             }
         ],
         "compute_capabilities": ["8.6"],
@@ -88,7 +87,7 @@ def test_joins_build_and_package(tmp_path: Path) -> None:
 def test_the_models_length_limits_what_may_be_asked(tmp_path: Path) -> None:
     axes = {"batch": [1, 1, 2], "sequence": [1, 8, 64]}
     shapes = {"x": [[1, 1], [1, 8], [2, 64]]}
-    own = {**BUILD["own"], "profiles": [{"axes": axes, "shapes": shapes, "values": {}}]}
+    own = {**BUILD["own"], "profiles": [{"axes": axes, "shapes": shapes}]}
     tensors = [{**BUILD["tensors"][0], "shape": ["batch", "sequence"]}]
     length = {"tokens": 48, "source": "max_position_embeddings"}
     parameters = {**PARAMETERS, "length": length, "generation": {"stop": [2], "begin": [1]}}
