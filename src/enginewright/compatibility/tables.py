@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,8 +24,9 @@ TABLES = (
     "torch_wheel",
 )
 """Names of the tables; the files lie beside this module."""
-
-
+OF_PRODUCTS = ("onnx_reader", "product")
+"""Those whose rows about a product stand in its room, in the array of this name."""
+VERSIONS = "versions.toml"
 HOW_TO_ADD = (
     "add a `[[row]]` with its `source` to the table's file in src/enginewright/compatibility/"
 )
@@ -75,19 +76,35 @@ def table(name: str) -> Mapping[str, Row]:
         raise InputError(
             Problem("no such table", expected="one of " + ", ".join(TABLES), actual=name[:80])
         )
-    document = tomllib.loads(
-        files("enginewright.compatibility").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    )
     rows: dict[str, Row] = {}
-    for entry in document["row"]:
+    for entry in _entries(name):
         key, source = entry.pop("key"), entry.pop("source")
         rows[key] = Row(name, key, MappingProxyType(entry), source)
     return MappingProxyType(rows)
 
 
+def _entries(name: str) -> Iterator[dict[str, Any]]:
+    file = files("enginewright.compatibility") / f"{name}.toml"
+    if file.is_file():
+        yield from tomllib.loads(file.read_text(encoding="utf-8"))["row"]
+    if name not in OF_PRODUCTS:
+        return
+    for room in sorted(files("enginewright.products").iterdir(), key=lambda room: room.name):
+        versions = room / VERSIONS
+        if versions.is_file():
+            yield from tomllib.loads(versions.read_text(encoding="utf-8")).get(name, [])
+
+
 def find(name: str, key: str) -> Row | None:
     """The row with exactly this key, or None."""
     return table(name).get(key)
+
+
+def how_to_add(name: str) -> str:
+    """The fix where this table has no row."""
+    if name in OF_PRODUCTS:
+        return f"add a `[[{name}]]` with its `source` to src/enginewright/products/*/{VERSIONS}"
+    return HOW_TO_ADD.replace("the table's file in ", "").rstrip("/") + f"/{name}.toml"
 
 
 def row(name: str, key: str) -> Row:
@@ -99,7 +116,7 @@ def row(name: str, key: str) -> Row:
                 f"table {name} has no such row",
                 expected="one of " + ", ".join(f"`{known}`" for known in table(name)),
                 actual=f"`{key[:80]}`",
-                fix=HOW_TO_ADD.replace("the table's file in ", "").rstrip("/") + f"/{name}.toml",
+                fix=how_to_add(name),
             )
         )
     return found
