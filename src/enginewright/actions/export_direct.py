@@ -9,13 +9,13 @@ the checkpoint where the dtype matches (`converted` false in the result), else t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 from enginewright import canonical_json
 from enginewright.checkpoint.config import parse_config
+from enginewright.dtype import COMPUTED
 from enginewright.errors import Problem, raise_if_any
 from enginewright.exporters.direct.decoder_architecture import (
     ChosenWeights,
@@ -30,53 +30,27 @@ from enginewright.exporters.direct.weight_layout import (
     read_layout,
 )
 from enginewright.exporters.opsets import OPSETS
-from enginewright.onnx_model.element_type import ELEMENT_TYPES, ElementType, element_type
+from enginewright.onnx_model.element_type import ELEMENT_TYPES, element_type
 from enginewright.onnx_model.writing import write_graph
+from enginewright.schema import one_of
 from enginewright.step import ActionRequest, Result, main
 from enginewright.tasks.registry import TASKS
 
-LOGITS = ("all", "last")
+
+def decoder_tasks() -> list[str]:
+    return sorted(task.name for task in TASKS.values() if task.is_decoder)
 
 
 @dataclass(frozen=True)
 class Parameters:
-    task: str
-    opset: int
-    element_type: ElementType
-    logits: str
-
-    @classmethod
-    def decode(cls, document: Mapping[str, Any]) -> Parameters:
-        """Raise `InputError` with every value that is not allowed."""
-        problems = []
-        for name, valid in (
-            ("task", tuple(task.name for task in TASKS.values() if task.is_decoder)),
-            ("opset", OPSETS["direct"]),
-            ("dtype", tuple(candidate.name for candidate in ELEMENT_TYPES)),
-            ("logits", LOGITS),
-        ):
-            value = document.get(name, "all" if name == "logits" else None)
-            if value not in valid:
-                problems.append(
-                    Problem(
-                        "the direct exporter does not know this value",
-                        f"parameter `{name}`",
-                        " or ".join(map(str, valid)),
-                        repr(value),
-                        'take one of these, or exporter="torch"',
-                    )
-                )
-        raise_if_any(problems)
-        return cls(
-            document["task"],
-            document["opset"],
-            element_type(document["dtype"], "parameter `dtype`"),
-            document.get("logits", "all"),
-        )
+    task: Annotated[str, one_of(decoder_tasks)]
+    opset: Annotated[int, one_of(OPSETS["direct"])]
+    dtype: Annotated[str, one_of(COMPUTED)]
+    logits: Literal["all", "last"] = "all"
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    parameters = Parameters.decode(request.parameters)
+    parameters = request.decode(Parameters)
     config, descriptor = request.file("config"), request.file("descriptor")
     config.verify()
     descriptor.verify()
@@ -87,7 +61,7 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     chosen = choose_weights(architecture, stored, descriptor.path.name)
     tensors = tuple(chosen.tensors.values())
     _check_floating(tensors)
-    target = parameters.element_type
+    target = element_type(parameters.dtype, "parameter `dtype`")
     converted = any(tensor.dtype != target.safetensors for tensor in tensors)
     if converted:
         files = converted_layout(stored, target)

@@ -22,14 +22,14 @@ from enginewright.passes.quantization.quantized_model import (
     TensorReport,
     other_group_sizes,
 )
-from enginewright.passes.quantization.scheme import Scheme
+from enginewright.passes.quantization.scheme import Scheme, SchemeRequest
 from enginewright.passes.transform_file import transform_file
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main
 
 
 def run(request: ActionRequest, outputs: Path) -> Result:
-    scheme = Scheme.decode(request.parameters)
+    scheme = request.decode(SchemeRequest).scheme()
     files = [*request.files("model"), *request.inputs.get("weights", ())]
     path = find_model([file.path for file in files])
     for file in files:

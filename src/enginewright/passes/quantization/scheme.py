@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
-from enginewright.errors import Problem, raise_if_any
+from enginewright.errors import InputError, Problem
+from enginewright.schema import one_of
 
 GROUP_SIZES = (32, 64, 128)
 KEEP_BY_DEFAULT = ("*embed_tokens*", "*lm_head*")
@@ -30,34 +30,23 @@ class Scheme:
     def highest(self) -> int:
         return 7 if self.bits == 4 else 127
 
-    @classmethod
-    def decode(cls, parameters: Mapping[str, Any]) -> Scheme:
-        """From a step's parameters; raise `InputError` with all problems."""
-        problems = []
-        method = parameters.get("method")
-        group_size = parameters.get("group_size")
-        keep = parameters.get("keep", KEEP_BY_DEFAULT)
-        if method not in ("int8", "int4"):
-            problems.append(_wrong("unknown method", "method", "int8, int4", method))
-        if method == "int4" and group_size not in GROUP_SIZES:
-            valid = ", ".join(map(str, GROUP_SIZES))
-            problems.append(_wrong("wrong group size", "group_size", valid, group_size))
-        if method == "int8" and group_size is not None:
-            expected = "nothing: int8 has one scale for each output channel"
-            problems.append(_wrong("int8 has no groups", "group_size", expected, group_size))
-        if not _is_texts(keep):
-            problems.append(_wrong("not a list of patterns", "keep", '["*lm_head*"]', keep))
-        raise_if_any(problems)
-        return cls(4 if method == "int4" else 8, group_size, tuple(keep))
 
+@dataclass(frozen=True)
+class SchemeRequest:
+    """The parameters of the step."""
 
-def _is_texts(value: object) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and all(isinstance(item, str) for item in value)
-    )
+    method: Literal["int8", "int4"]
+    group_size: Annotated[int, one_of(GROUP_SIZES)] | None = None
+    keep: tuple[str, ...] = KEEP_BY_DEFAULT
 
+    def __post_init__(self) -> None:
+        valid = ", ".join(map(str, GROUP_SIZES))
+        if self.method == "int4" and self.group_size is None:
+            raise InputError(Problem("int4 needs a group size", "group_size", valid, "none"))
+        if self.method == "int8" and self.group_size is not None:
+            expected = "none: int8 has one scale for each output channel"
+            actual = str(self.group_size)
+            raise InputError(Problem("int8 has no groups", "group_size", expected, actual))
 
-def _wrong(what: str, name: str, expected: str, actual: object) -> Problem:
-    return Problem(what, f"parameter `{name}`", expected, repr(actual))
+    def scheme(self) -> Scheme:
+        return Scheme(4 if self.method == "int4" else 8, self.group_size, self.keep)

@@ -220,10 +220,10 @@ def test_wrong_parameters_at_once(tmp_path):
         tmp_path, TINY, descriptor(TINY), task="chat", opset=17, dtype="int8", logits="none"
     )
     assert [problem.where for problem in found] == [
-        "parameter `task`",
-        "parameter `opset`",
-        "parameter `dtype`",
-        "parameter `logits`",
+        "parameters, task",
+        "parameters, opset",
+        "parameters, dtype",
+        "parameters, logits",
     ]
 
 
@@ -237,7 +237,8 @@ def test_full_size_in_three_seconds_and_300_megabytes(tmp_path):
         "import resource, runpy, sys\n"
         "sys.argv = ['export_direct']\n"
         "try:\n"
-        "    runpy.run_module('enginewright.actions.export_direct', run_name='__main__')\n"
+        "    step = 'enginewright.actions.export_direct'\n"
+        "    runpy.run_module(step, run_name='__main__', alter_sys=True)\n"
         "finally:\n"
         "    usage = resource.getrusage(resource.RUSAGE_SELF)\n"
         # Not ru_maxrss: a child begins with the peak of the process that forked it.
