@@ -20,13 +20,18 @@ from pants_enginewright.kernels.targets import (
     CudaHeadersTarget,
     CudaKernelsTarget,
 )
-from pants_enginewright.models import export, quantized_model
+from pants_enginewright.models import export, onnx_file, quantized_model
+from pants_enginewright.models.onnx_file_targets import OnnxFileTarget
 from pants_enginewright.models.targets import (
     ModelCheckpointTarget,
     OnnxModelTarget,
     QuantizedModelTarget,
 )
-from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
+from pants_enginewright.validation.targets import (
+    EngineTestTarget,
+    TensorDatasetTarget,
+    TextDatasetTarget,
+)
 
 
 def target_types() -> Iterable[Any]:
@@ -36,8 +41,10 @@ def target_types() -> Iterable[Any]:
         CudaKernelsTarget,
         EngineTestTarget,
         ModelCheckpointTarget,
+        OnnxFileTarget,
         OnnxModelTarget,
         QuantizedModelTarget,
+        TensorDatasetTarget,
         TextDatasetTarget,
         ToolchainTarget,
         ToolEnvironmentTarget,
@@ -53,6 +60,7 @@ def rules() -> Iterable[Any]:
         export,
         generate_lockfiles,
         lock_toolchain,
+        onnx_file,
         package,
         quantized_model,
         record,

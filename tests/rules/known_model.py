@@ -7,13 +7,9 @@ from typing import Any, Optional
 
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
-from pants_enginewright.models.checkpoint import (
-    Checkpoint,
-    CheckpointSummary,
-    Generation,
-    LengthLimit,
-)
+from pants_enginewright.models.checkpoint import Checkpoint, CheckpointSummary
 from pants_enginewright.models.onnx_model import OnnxModel, Scheme
+from pants_enginewright.models.origin import Generation, LengthLimit
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import File, Files
 
@@ -43,7 +39,7 @@ def model(
 ) -> OnnxModel:
     return OnnxModel(
         HERE,
-        checkpoint(kind),
+        checkpoint(kind).origin,
         task,
         "float16",
         "last",

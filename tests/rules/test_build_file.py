@@ -65,7 +65,7 @@ tensorrt_rtx_engine(
         "['sm_89']; expected a list of compute capabilities such as '8.6'; the toolchain says "
         "which it supports",
         "* `tensorrt_rtx_engine` target wrong:engine: field `model` is required; expected the "
-        "address of an `onnx_model` or `quantized_model` target",
+        "address of an `onnx_model`, `onnx_file` or `quantized_model` target",
         "* `tensorrt_rtx_engine` target wrong:engine: field `profiles`, profile 0, axis 'batch' "
         "has value [1, 8, 4]; expected min <= opt <= max",
         "* `onnx_model` target wrong:model: field `dtype` has value 'fp16'; expected one of "
@@ -83,8 +83,7 @@ def test_fields_are_held_against_each_other_too(runner: RuleRunner) -> None:
     )
     assert mistakes(runner, "alone") == [
         "1 mistake in BUILD files:",
-        "* `engine_test` target alone:test: field `reference` is required: a comparison needs both "
-        "`reference` and `dataset`",
+        "* `engine_test` target alone:test: fields `dataset` need the field `reference`",
     ]
 
 

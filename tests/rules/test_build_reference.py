@@ -45,7 +45,7 @@ def test_a_field_has_its_valid_values_default_and_meaning(text: str) -> None:
         "Type of the weights and of the arithmetic. |"
     ) in text
     assert "| `opset` | an integer of at least 18 and at most 23 | `23` |" in text
-    models = "the address of an `onnx_model` or `quantized_model` target"
+    models = "the address of an `onnx_model`, `onnx_file` or `quantized_model` target"
     assert f"| `model` | {models} | required |" in text
 
 

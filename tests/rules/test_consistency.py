@@ -79,21 +79,20 @@ def test_a_test_of_the_package_alone() -> None:
     ("fields", "expected"),
     [
         (
-            {"reference": ":c", "max_absolute_error": 0.1},
-            "field `dataset` is required: a comparison needs both `reference` and `dataset`",
+            {"dataset": ":d"},
+            "fields `dataset` need the field `reference`",
         ),
         (
-            {"dataset": ":d"},
-            "field `reference` is required: a comparison needs both `reference` and `dataset`",
+            {"reference": ":c", "dataset": ":d", "shapes": [{"batch": 1}]},
+            "fields `dataset` and `shapes` are both set; the arrays of a dataset have sizes",
         ),
         (
             {"min_cosine_similarity": 0.99, "min_top1_agreement": 0.5},
-            "fields `min_cosine_similarity`, `min_top1_agreement` need the fields `reference` and "
-            "`dataset`",
+            "fields `min_cosine_similarity`, `min_top1_agreement` need the field `reference`",
         ),
         (
             {"reproducible": True, "max_samples": 100},
-            "fields `max_samples` need the fields `reference` and `dataset`",
+            "fields `max_samples` need the field `reference`",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from pants.engine.target import InvalidTargetException
 from pants_enginewright.build_files.build_file import problems_of
 from pants_enginewright.engines.engine_limits import raise_if_too_long
 from pants_enginewright.engines.profiles import ProfilesField
-from pants_enginewright.models.checkpoint import LengthLimit
+from pants_enginewright.models.origin import LengthLimit
 from pants_enginewright.products.tensorrt_rtx.targets import TensorrtRtxEngineTarget
 from pants_enginewright.steps.finished_package import raise_if_shared
 

@@ -13,11 +13,12 @@ from pants.util.frozendict import FrozenDict
 from pants_enginewright.engines.engine import Engine
 from pants_enginewright.engines.product import Candidate
 from pants_enginewright.engines.profiles import ProfilesField
-from pants_enginewright.models.checkpoint import LengthLimit
 from pants_enginewright.models.model_source import ModelSource
-from pants_enginewright.models.tasks import Task
+from pants_enginewright.models.origin import LengthLimit
+from pants_enginewright.models.tasks import ANY_GRAPH, TASKS, Task
 from pants_enginewright.steps.files import File, Files
 from pants_enginewright.validation.checked_package import plan_package_check
+from pants_enginewright.validation.reference import Reference
 from pants_enginewright.validation.targets import EngineTestTarget, TextDatasetTarget
 from pants_enginewright.validation.validation import (
     plan_comparison,
@@ -26,6 +27,10 @@ from pants_enginewright.validation.validation import (
 )
 
 HERE = Address("engines", target_name="x")
+CHECKPOINT = Reference((), TASKS["text-generation"])
+FILE = Reference((), ANY_GRAPH, FrozenDict(x="images"), needs_dataset=False)
+PROFILES = [{"batch": (1, 2, 4), "width": (32, 64, 64)}]
+RANGES = Candidate((), shapes=ProfilesField(PROFILES, HERE).shapes())
 PACKAGE = Files(
     Digest("1" * 64, 10),
     tuple(
@@ -63,7 +68,7 @@ def test_an_engine_that_runs_here_is_opened_by_its_products_room() -> None:
         "enginewright.products.toy.product",
         "enginewright.products.toy.backend",
     )
-    planned = plan_measurement(engine_test(), source(None), candidate)
+    planned = plan_measurement(engine_test(), source(None), candidate, CHECKPOINT)
     assert planned["room"] == "enginewright.products.toy"
 
 
@@ -89,15 +94,18 @@ def source(length: Optional[LengthLimit]) -> ModelSource:
 def test_a_measurement_reaches_to_what_engine_and_model_allow() -> None:
     candidate = Candidate((), FrozenDict(batch=4, total_sequence=1024))
     limited = source(LengthLimit(2048, "x"))
-    assert plan_measurement(engine_test(max_samples=7), limited, candidate) == {
+    assert plan_measurement(engine_test(max_samples=7), limited, candidate, CHECKPOINT) == {
         "task": "text-generation",
         "limits": {"batch": 4, "total_sequence": 1024},
         "room": None,
         "positions": 2048,
         "max_length": 4096,
         "max_samples": 7,
+        "shapes": [],
+        "names": {},
     }
-    assert plan_measurement(engine_test(), source(None), Candidate(()))["positions"] is None
+    unlimited = plan_measurement(engine_test(), source(None), Candidate(()), CHECKPOINT)
+    assert unlimited["positions"] is None
 
 
 def test_the_limits_are_the_greatest_of_all_profiles() -> None:
@@ -110,6 +118,36 @@ def test_the_limits_are_the_greatest_of_all_profiles() -> None:
         "sequence": 1024,
         "total_sequence": 1024,
     }
+
+
+def test_a_file_is_measured_at_the_sizes_of_the_profiles_as_a_graph_of_any_kind() -> None:
+    planned = plan_measurement(engine_test(), source(None), RANGES, FILE)
+    assert planned["task"] == "raw-tensors"
+    assert planned["names"] == {"x": "images"}
+    assert planned["shapes"] == [
+        {"batch": 1, "width": 32},
+        {"batch": 2, "width": 64},
+        {"batch": 4, "width": 64},
+    ]
+    assert plan_measurement(engine_test(dataset=":d"), source(None), RANGES, FILE)["shapes"] == []
+
+
+def test_sizes_of_a_test_take_the_place_of_the_profiles() -> None:
+    mine = engine_test(shapes=[{"batch": 3, "width": 40}])
+    planned = plan_measurement(mine, source(None), RANGES, FILE)
+    assert planned["shapes"] == [{"batch": 3, "width": 40}]
+
+
+def test_sizes_that_no_profile_has_are_refused() -> None:
+    mine = engine_test(shapes=[{"batch": 3, "width": 65}])
+    with pytest.raises(InvalidTargetException, match="has 65 for axis 'width'; expected 32 to 64"):
+        plan_measurement(mine, source(None), RANGES, FILE)
+
+
+def test_sizes_are_refused_where_a_dataset_decides() -> None:
+    mine = engine_test(shapes=[{"batch": 3}])
+    with pytest.raises(InvalidTargetException, match="with a checkpoint, its dataset decides"):
+        plan_measurement(mine, source(None), RANGES, CHECKPOINT)
 
 
 def test_a_dataset_of_another_kind_is_refused() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 TREE = Path(__file__).parents[2]
 LIBRARY, PLUGIN = TREE / "src" / "enginewright", TREE / "rules" / "pants_enginewright"
 TABLE = PLUGIN / "models" / "tasks.py"
-ROOMS = ("feature_extraction", "text_generation")
+ROOMS = ("feature_extraction", "raw_tensors", "text_generation")
 NAMES = re.compile("|".join([*ROOMS, *(room.replace("_", "-") for room in ROOMS)]))
 
 
@@ -44,7 +44,7 @@ def test_no_core_file_names_a_task() -> None:
 
 
 def test_the_rooms_are_those_of_the_tree_and_the_search_finds_them() -> None:
-    folders = {path.parent.name for path in (LIBRARY / "tasks").glob("*/signature.py")}
+    folders = {path.parent.name for path in (LIBRARY / "tasks").glob("*/runner.py")}
     assert folders == {*ROOMS}
     assert names_a_task(TABLE)
     assert names_a_task(LIBRARY / "tasks" / "registry.py")

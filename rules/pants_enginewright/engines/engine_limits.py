@@ -10,7 +10,7 @@ from pants.util.strutil import bullet_list
 from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
 from pants_enginewright.engines.profiles import ProfilesField
 from pants_enginewright.environments.toolchain import Toolchain
-from pants_enginewright.models.checkpoint import LengthLimit
+from pants_enginewright.models.origin import LengthLimit
 
 LENGTH_AXES = ("sequence", "past_sequence", "total_sequence")
 

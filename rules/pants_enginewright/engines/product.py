@@ -59,6 +59,8 @@ class Candidate:
     not say it."""
     room: Optional[str] = None
     """The room of the product that opens a `package`."""
+    shapes: Tuple[FrozenDict[str, int], ...] = ()
+    """Sizes of all dynamic axes that the engine takes together, such as the least of a profile."""
 
     @property
     def modules(self) -> Tuple[str, ...]:

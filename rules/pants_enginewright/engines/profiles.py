@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from pants.util.frozendict import FrozenDict
 
@@ -64,6 +64,15 @@ class ProfilesField(CheckedField):
                     yield f"{found}; expected min <= opt <= max"
                 elif sizes[1] == 0:
                     yield f"{found}; expected opt and max of at least 1"
+
+    def shapes(self) -> Tuple[FrozenDict[str, int], ...]:
+        """Sizes of all axes at the minimum, optimum and maximum of each profile, each once."""
+        shapes = [
+            FrozenDict({axis: sizes[place] for axis, sizes in profile.items()})
+            for profile in self.value
+            for place in range(3)
+        ]
+        return tuple(dict.fromkeys(shapes))
 
     def greatest_sizes(self) -> FrozenDict[str, int]:
         """The greatest `batch`, `sequence` and `total_sequence` over all profiles."""

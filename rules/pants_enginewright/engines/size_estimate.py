@@ -68,13 +68,13 @@ NOT_ESTIMATED = SizeEstimate(None)
 def plan_estimate(request: EstimateSize) -> Optional[ActionRequest]:
     """The step that estimates, for decoders of known families."""
     model = request.model
-    kind = model.checkpoint.summary.kind
+    kind = model.origin.kind
     if not TASKS[model.task].is_decoder or kind != "decoder":
         return None
     return ActionRequest.create(
         "estimate_size",
         address=request.address,
-        inputs=[ActionInput.of("config", model.checkpoint.config)],
+        inputs=[ActionInput.of("config", model.origin.config)],
         parameters={
             "dtype": model.dtype,
             "task": model.task,

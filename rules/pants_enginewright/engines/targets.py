@@ -19,8 +19,8 @@ ENGINE_FIELDS = (*COMMON_FIELDS, EngineOutputPathField)
 class ModelField(AddressField):
     alias = "model"
     required = True
-    expected = "the address of an `onnx_model` or `quantized_model` target"
-    help = "The model to build: an `onnx_model` or a `quantized_model`."
+    expected = "the address of an `onnx_model`, `onnx_file` or `quantized_model` target"
+    help = "The model to build: an `onnx_model`, an `onnx_file` or a `quantized_model`."
 
 
 class ToolchainField(AddressField):

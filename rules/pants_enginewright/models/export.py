@@ -13,7 +13,12 @@ from pants_enginewright.models import checkpoint as checkpoints
 from pants_enginewright.models import onnx_model
 from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.models.graph import Graph, GraphRequest
-from pants_enginewright.models.onnx_model import MadeModel, MakeModel, OnnxModel, ReplacedSubgraphs
+from pants_enginewright.models.onnx_model import (
+    MadeModel,
+    MakePlainModel,
+    OnnxModel,
+    ReplacedSubgraphs,
+)
 from pants_enginewright.models.targets import (
     CheckpointField,
     DtypeField,
@@ -29,7 +34,7 @@ from pants_enginewright.steps.files import ComposeFiles, Files
 
 
 @dataclass(frozen=True)
-class ExportModel(MakeModel):
+class ExportModel(MakePlainModel):
     """An `onnx_model` target."""
 
     required_fields = (CheckpointField, ExporterField)
@@ -233,7 +238,7 @@ def _model(
 ) -> OnnxModel:
     return OnnxModel(
         request.fields.address,
-        request.checkpoint,
+        request.checkpoint.origin,
         request.fields.task.value,
         request.fields.dtype.value,
         request.fields.logits.value,

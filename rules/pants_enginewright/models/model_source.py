@@ -7,8 +7,9 @@ from typing import Any, Dict, Optional, Tuple
 
 from pants.engine.addresses import Address
 
-from pants_enginewright.models.checkpoint import Checkpoint, Generation, LengthLimit
+from pants_enginewright.models.checkpoint import Checkpoint
 from pants_enginewright.models.onnx_model import OnnxModel, ReplacedSubgraphs
+from pants_enginewright.models.origin import Generation, LengthLimit, Origin
 from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import File, Files
@@ -55,20 +56,20 @@ class ModelSource:
     def of_model(cls, model: OnnxModel) -> ModelSource:
         graph = (*model.graph.entries, *model.data.entries)
         files = (
-            *_sources(model.checkpoint),
+            *_sources(model.origin),
             *(SourceFile("onnx", model.address, file) for file in graph),
         )
         return cls(
             "onnx",
             model.address,
             model.task,
-            model.checkpoint.summary.length,
-            model.checkpoint.tokenizer,
+            model.origin.length,
+            model.origin.serving,
             files,
             model.environment,
             model.replaced,
             model.steps,
-            _generation(model.checkpoint, model.task),
+            _generation(model.origin, model.task),
         )
 
     @classmethod
@@ -79,20 +80,19 @@ class ModelSource:
             task,
             checkpoint.summary.length,
             checkpoint.tokenizer,
-            _sources(checkpoint),
+            _sources(checkpoint.origin),
             None,
             (),
             checkpoint.steps,
-            _generation(checkpoint, task),
+            _generation(checkpoint.origin, task),
         )
 
 
-def _generation(checkpoint: Checkpoint, task: str) -> Optional[Generation]:
+def _generation(origin: Origin, task: str) -> Optional[Generation]:
     found = TASKS.get(task)
     is_decoder = found is not None and found.is_decoder
-    return checkpoint.summary.generation if is_decoder else None
+    return origin.generation if is_decoder else None
 
 
-def _sources(checkpoint: Checkpoint) -> Tuple[SourceFile, ...]:
-    address = checkpoint.address
-    return tuple(SourceFile(role, address, file) for role, file in checkpoint.sources())
+def _sources(origin: Origin) -> Tuple[SourceFile, ...]:
+    return tuple(SourceFile(role, origin.address, file) for role, file in origin.sources)

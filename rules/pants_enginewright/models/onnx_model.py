@@ -16,8 +16,8 @@ from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, 
 from pants_enginewright.build_files.kind import Kind
 from pants_enginewright.compat import EnvironmentName
 from pants_enginewright.models import graph
-from pants_enginewright.models.checkpoint import Checkpoint
 from pants_enginewright.models.graph import Graph
+from pants_enginewright.models.origin import Origin
 from pants_enginewright.models.tasks import TASKS
 from pants_enginewright.steps.action import ActionInput, ActionResult
 from pants_enginewright.steps.files import File, Files
@@ -64,13 +64,14 @@ class ReplacedSubgraphs:
 @dataclass(frozen=True)
 class OnnxModel:
     address: Address
-    checkpoint: Checkpoint
+    origin: Origin
     task: str
-    dtype: str
+    dtype: Optional[str]
+    """Of most of its weights; None where none is a floating-point number."""
     logits: str
     """Of which positions, where it has any: `all` or `last`."""
     environment: str
-    """Kind of the tool environment that exported it."""
+    """Kind of the tool environment that made its graph."""
     graph: Files
     """`model.onnx`."""
     data: Files
@@ -111,7 +112,7 @@ class OnnxModel:
     @property
     def length(self) -> Optional[int]:
         """Tokens that it was made for at most; None where its configuration does not say."""
-        limit = self.checkpoint.summary.length
+        limit = self.origin.length
         return None if limit is None else limit.tokens
 
 
@@ -122,6 +123,12 @@ class MakeModel(Kind, metaclass=ABCMeta):
 
     One rule takes the subclass to `MadeModel`. Whatever takes a model then takes its targets.
     """
+
+
+@union(in_scope_types=[EnvironmentName])
+@dataclass(frozen=True)
+class MakePlainModel(MakeModel, metaclass=ABCMeta):
+    """A kind whose models have the weights of their origin: what can be quantized."""
 
 
 @dataclass(frozen=True)

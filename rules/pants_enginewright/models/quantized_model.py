@@ -10,10 +10,9 @@ from pants.engine.rules import Get, collect_rules, rule
 from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, TargetOfKindRequest
 from pants_enginewright.build_files.fields import thaw
 from pants_enginewright.build_files.kind import Steps
-from pants_enginewright.models import export
-from pants_enginewright.models.export import ExportModel
+from pants_enginewright.models import onnx_model
 from pants_enginewright.models.graph import Graph, GraphRequest
-from pants_enginewright.models.onnx_model import MadeModel, MakeModel, Scheme
+from pants_enginewright.models.onnx_model import MadeModel, MakeModel, MakePlainModel, Scheme
 from pants_enginewright.models.targets import (
     GroupSizeField,
     KeepField,
@@ -56,8 +55,8 @@ class _Quantized:
 @rule(desc="Quantize a model")
 async def quantize_model(fields: QuantizeModel) -> MadeModel:
     named = NamedTarget.by_field(fields.model, fields.fresh)
-    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(ExportModel))
-    exported = await Get(MadeModel, ExportModel, found.of(ExportModel))
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(MakePlainModel))
+    exported = await Get(MadeModel, MakePlainModel, found.of(MakePlainModel))
     result = await Get(
         ActionResult,
         ActionRequest,
@@ -84,4 +83,4 @@ async def quantize_model(fields: QuantizeModel) -> MadeModel:
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *QuantizeModel.rules(), *export.rules())
+    return (*collect_rules(), *QuantizeModel.rules(), *onnx_model.rules())

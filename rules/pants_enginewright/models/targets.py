@@ -12,6 +12,7 @@ from pants_enginewright.build_files.base import COMMON_FIELDS, CheckedTarget
 from pants_enginewright.build_files.fields import (
     AddressField,
     AddressListField,
+    CheckedField,
     ChoiceField,
     ListField,
     NumberField,
@@ -118,11 +119,11 @@ class ModelCheckpointTarget(CheckedTarget):
             yield "fields `distribution` and `files` are both set; expected one of them at most"
 
 
-class ModelOriginField(AddressField):
-    """What a model is made of."""
+class ModelOriginField(CheckedField):
+    """What a model is made of: a target that has it makes one."""
 
 
-class CheckpointField(ModelOriginField):
+class CheckpointField(AddressField, ModelOriginField):
     alias = "checkpoint"
     required = True
     expected = "the address of a `model_checkpoint` target"
@@ -132,9 +133,9 @@ class CheckpointField(ModelOriginField):
 class TaskField(ChoiceField):
     alias = "task"
     required = True
-    choices = tuple(TASKS)
+    choices = tuple(task.name for task in TASKS.values() if task.is_exported)
     help = "What the graph computes. " + " ".join(
-        f"`{task.name}`: {task.describes}." for task in TASKS.values()
+        f"`{task.name}`: {task.describes}." for task in TASKS.values() if task.is_exported
     )
 
 
@@ -227,11 +228,11 @@ class OnnxModelTarget(CheckedTarget):
             yield "field `logits` has value 'last'; expected exporter 'direct' for it"
 
 
-class QuantizedModelSourceField(ModelOriginField):
+class QuantizedModelSourceField(AddressField, ModelOriginField):
     alias = "model"
     required = True
-    expected = "the address of an `onnx_model` target"
-    help = "The `onnx_model` whose weights become integers."
+    expected = "the address of an `onnx_model` or `onnx_file` target"
+    help = "The `onnx_model` or `onnx_file` whose weights become integers."
 
 
 class MethodField(ChoiceField):

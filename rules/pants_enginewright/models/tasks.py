@@ -21,6 +21,8 @@ class Task:
     """Names of the files beside a model that a measurement reads; None: any of them."""
     is_decoder: bool = False
     """Whether the exporter `direct` writes its graph, and its size follows from the config."""
+    is_exported: bool = True
+    """Whether a checkpoint can be exported for it."""
     has_cache: bool = False
     """Whether its graph keeps keys and values; only the exporter `direct` writes such a one."""
 
@@ -62,8 +64,20 @@ TASKS: Dict[str, Task] = {
             ("batch", "sequence"),
             "input_ids and attention_mask to embeddings",
         ),
+        Task(
+            "raw-tensors",
+            "raw_tensors",
+            "tensor_dataset",
+            (),
+            "whatever inputs and outputs the graph has",
+            is_exported=False,
+        ),
     )
 }
+
+
+ANY_GRAPH = next(task for task in TASKS.values() if not task.axes)
+"""What a graph is measured as that is compared with the file that it was made of."""
 
 
 def modules(part: str) -> Tuple[str, ...]:

@@ -18,6 +18,7 @@ from pants_enginewright.build_files.base import (
 )
 from pants_enginewright.build_files.fields import (
     AddressField,
+    CheckedField,
     FlagField,
     NumberField,
 )
@@ -35,6 +36,21 @@ class TextDatasetTarget(Target):
     help = "Text to validate with, that the model was not trained on."
 
 
+class TensorDatasetSourceField(SingleSourceField):
+    expected_file_extensions = (".npz",)
+    uses_source_roots = False
+    help = (
+        "Arrays as `numpy.savez` writes them, one for each input by its name in the engine. An "
+        "array of the input's rank is one call; one more axis in front counts calls."
+    )
+
+
+class TensorDatasetTarget(Target):
+    alias = "tensor_dataset"
+    core_fields = (*COMMON_TARGET_FIELDS, EnginewrightDependenciesField, TensorDatasetSourceField)
+    help = "Inputs to validate with, for a graph of whatever kind."
+
+
 class EngineField(AddressField):
     alias = "engine"
     required = True
@@ -45,15 +61,37 @@ class EngineField(AddressField):
 class ReferenceField(AddressField):
     alias = "reference"
     default = None
-    expected = "the address of a `model_checkpoint` target"
-    help = "The checkpoint that PyTorch runs, in float32, as the truth to compare with."
+    expected = "the address of a `model_checkpoint` or `onnx_file` target"
+    help = (
+        "The truth to compare with: a checkpoint, which PyTorch runs in float32, or the ONNX file "
+        "that the engine was made of, which runs as it is."
+    )
 
 
 class DatasetField(AddressField):
     alias = "dataset"
     default = None
-    expected = "the address of a `text_dataset` target"
-    help = "Held-out text for the comparison."
+    expected = "the address of a `text_dataset` or `tensor_dataset` target"
+    help = (
+        "What the comparison is made with: held-out text for a checkpoint; arrays for an "
+        "`onnx_file`, which does with seeded numbers of the sizes in `shapes` too."
+    )
+
+
+class ShapesField(CheckedField):
+    alias = "shapes"
+    default = ()
+    expected = "a list such as [{'batch': 1, 'height': 64, 'width': 96}]"
+    help = (
+        "With an `onnx_file` as reference and no dataset: sizes of all dynamic axes, a row for "
+        "each call. Where it is not set: the least, best and greatest of each profile."
+    )
+
+    def is_valid(self) -> bool:
+        return isinstance(self.value, tuple) and all(
+            hasattr(row, "items") and all(type(n) is int and n >= 1 for n in row.values())
+            for row in self.value
+        )
 
 
 class BoundField(NumberField):
@@ -152,6 +190,7 @@ class EngineTestTarget(CheckedTarget):
         EngineField,
         ReferenceField,
         DatasetField,
+        ShapesField,
         *BOUNDS,
         MaxSamplesField,
         MaxLengthField,
@@ -166,10 +205,9 @@ class EngineTestTarget(CheckedTarget):
     def problems(self) -> Iterator[str]:
         fields: Tuple[Type[NumberField], ...] = (*BOUNDS, MaxSamplesField, MaxLengthField)
         given = [field.alias for field in fields if self[field].value != field.default]
-        reference, dataset = self[ReferenceField].value, self[DatasetField].value
-        if (reference is None) != (dataset is None):
-            absent = "reference" if reference is None else "dataset"
-            yield f"field `{absent}` is required: a comparison needs both `reference` and `dataset`"
-        elif given and reference is None:
+        given += [field.alias for field in (DatasetField, ShapesField) if self[field].value]
+        if given and self[ReferenceField].value is None:
             names = ", ".join(f"`{name}`" for name in given)
-            yield f"fields {names} need the fields `reference` and `dataset`"
+            yield f"fields {names} need the field `reference`"
+        if self[DatasetField].value and self[ShapesField].value:
+            yield "fields `dataset` and `shapes` are both set; the arrays of a dataset have sizes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from pants.engine.addresses import Address
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -21,14 +21,14 @@ from pants_enginewright.build_files.addresses import NamedTarget, TargetOfKind, 
 from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.engines.engine import Engine, EngineRequest
 from pants_enginewright.engines.product import Candidate
-from pants_enginewright.models import checkpoint
-from pants_enginewright.models.checkpoint import Checkpoint, CheckpointRequest
 from pants_enginewright.models.model_source import ModelSource
 from pants_enginewright.models.tasks import TASKS, Task, modules
 from pants_enginewright.steps.action import ActionInput, ActionRequest, ActionResult
 from pants_enginewright.steps.files import ComposeFiles, Data, Files, ListData
 from pants_enginewright.validation import checked_package
+from pants_enginewright.validation import reference as references
 from pants_enginewright.validation.checked_package import CheckedPackage, CheckPackage
+from pants_enginewright.validation.reference import Reference, find_reference
 from pants_enginewright.validation.targets import (
     BOUNDS,
     DatasetField,
@@ -38,6 +38,8 @@ from pants_enginewright.validation.targets import (
     MaxSamplesField,
     ReferenceField,
     ReproducibleField,
+    ShapesField,
+    TensorDatasetSourceField,
 )
 
 
@@ -72,6 +74,15 @@ class TextDatasetKind(DatasetKind):
 
 
 @dataclass(frozen=True)
+class TensorDatasetKind(DatasetKind):
+    """A `tensor_dataset` target."""
+
+    required_fields = (TensorDatasetSourceField,)
+
+    source: TensorDatasetSourceField
+
+
+@dataclass(frozen=True)
 class ValidationRequest(NamedTarget):
     """Asks what an `engine_test` target proves."""
 
@@ -94,6 +105,19 @@ class AccuracyRequest:
 class Accuracy:
     measured: ActionResult
     judged: ActionResult
+
+
+@dataclass(frozen=True)
+class DatasetRequest:
+    target: Target
+    task: Task
+    is_required: bool
+
+
+@dataclass(frozen=True)
+class Dataset:
+    file: Optional[Files]
+    """None where the test names none."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +165,13 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
             f"{target.address}: field `{ReferenceField.alias}` asks for a comparison, and "
             f"{engine.address} runs on a device alone; leave the field out"
         )
-    reference = await Get(
-        Checkpoint, CheckpointRequest, CheckpointRequest.by_field(target[ReferenceField])
+    reference = await find_reference(
+        NamedTarget.by_field(target[ReferenceField]), TASKS[engine.built.source.task]
     )
-    named = NamedTarget.by_field(target[DatasetField])
-    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(DatasetKind))
-    task = TASKS[engine.built.source.task]
-    raise_if_other_dataset(task, target, found.target)
-    source = found.of(DatasetKind).source
-    hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
-    listed = await Get(Data, ListData(hydrated.snapshot.digest))
-    text = await Get(Files, ComposeFiles((listed.files.entries[0].at("dataset.txt"),)))
-    beside, tokenizer = [
-        await Get(Files, ComposeFiles(tuple(f for f in files.entries if task.is_read(f.name))))
-        for files in (engine.built.source.serving, reference.tokenizer)
-    ]
+    task = reference.task
+    dataset = await Get(Dataset, DatasetRequest(target, task, reference.needs_dataset))
+    served = engine.built.source.serving.entries
+    beside = await Get(Files, ComposeFiles(tuple(f for f in served if task.is_read(f.name))))
     measured = await Get(
         ActionResult,
         ActionRequest,
@@ -167,12 +183,10 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
                 *candidate.inputs,
                 # A package has what is served with it.
                 *(() if engine.runs_here else (ActionInput.of("serving", beside),)),
-                ActionInput.of("config", reference.config, "reference"),
-                ActionInput.of("weights", reference.weights, "reference"),
-                ActionInput.of("tokenizer", tokenizer, "reference"),
-                ActionInput.of("dataset", text),
+                *reference.inputs,
+                *(() if dataset.file is None else (ActionInput.of("dataset", dataset.file),)),
             ],
-            parameters=plan_measurement(target, engine.built.source, candidate),
+            parameters=plan_measurement(target, engine.built.source, candidate, reference),
             modules=(task.module("measure"), *candidate.modules),
         ),
     )
@@ -192,6 +206,27 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     return Accuracy(measured, judged)
 
 
+@rule
+async def find_dataset(request: DatasetRequest) -> Dataset:
+    target, task = request.target, request.task
+    if target[DatasetField].value is None:
+        if request.is_required:
+            raise InvalidTargetException(
+                f"{target.address}: field `{DatasetField.alias}` is required for a comparison with "
+                f"a checkpoint; expected the address of a `{task.dataset}` target"
+            )
+        return Dataset(None)
+    named = NamedTarget.by_field(target[DatasetField])
+    found = await Get(TargetOfKind, TargetOfKindRequest, named.of_kind(DatasetKind))
+    raise_if_other_dataset(task, target, found.target)
+    source = found.of(DatasetKind).source
+    hydrated = await Get(HydratedSources, HydrateSourcesRequest(source))
+    listed = await Get(Data, ListData(hydrated.snapshot.digest))
+    (file,) = listed.files.entries
+    ending = file.name.rpartition(".")[2]
+    return Dataset(await Get(Files, ComposeFiles((file.at(f"dataset.{ending}"),))))
+
+
 def raise_if_other_dataset(task: Task, test: Target, dataset: Target) -> None:
     """Raise unless the dataset is one that the engine's task is measured with."""
     if dataset.alias != task.dataset:
@@ -202,16 +237,47 @@ def raise_if_other_dataset(task: Task, test: Target, dataset: Target) -> None:
         )
 
 
-def plan_measurement(target: Target, source: ModelSource, candidate: Candidate) -> Dict[str, Any]:
+def plan_measurement(
+    target: Target, source: ModelSource, candidate: Candidate, reference: Reference
+) -> Dict[str, Any]:
     """Parameters of `measure_accuracy`: how much is measured, and what the engine allows."""
     return {
-        "task": source.task,
+        "task": reference.task.name,
         "limits": dict(candidate.limits),
         "room": candidate.room,
         "positions": None if source.length is None else source.length.tokens,
         "max_length": target[MaxLengthField].value,
         "max_samples": target[MaxSamplesField].value,
+        # What no dataset decides.
+        "shapes": plan_shapes(target, candidate, reference),
+        "names": dict(reference.names),
     }
+
+
+def plan_shapes(target: Target, candidate: Candidate, reference: Reference) -> List[Dict[str, int]]:
+    """Sizes of the axes of each call, where nothing else decides them.
+
+    Raise for sizes that no profile of the engine has.
+    """
+    wanted = target[ShapesField].value
+    if reference.needs_dataset:
+        if wanted:
+            raise InvalidTargetException(
+                f"{target.address}: field `{ShapesField.alias}` is for a comparison with an ONNX "
+                "file; with a checkpoint, its dataset decides"
+            )
+        return []
+    if target[DatasetField].value is not None:
+        return []
+    if wanted and candidate.shapes:
+        for axis, size in (pair for row in wanted for pair in row.items()):
+            sizes = [row[axis] for row in candidate.shapes if axis in row]
+            if sizes and not min(sizes) <= size <= max(sizes):
+                raise InvalidTargetException(
+                    f"{target.address}: field `{ShapesField.alias}` has {size} for axis {axis!r}; "
+                    f"expected {min(sizes)} to {max(sizes)}, which the engine takes"
+                )
+    return [dict(row) for row in wanted or candidate.shapes]
 
 
 def plan_comparison(address: Address, first: Files, second: Files) -> ActionRequest:
@@ -240,7 +306,8 @@ def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
         *EngineTestKind.rules(),
+        *TensorDatasetKind.rules(),
         *TextDatasetKind.rules(),
         *checked_package.rules(),
-        *checkpoint.rules(),
+        *references.rules(),
     )

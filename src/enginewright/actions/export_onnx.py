@@ -19,8 +19,8 @@ from enginewright.exporters.torch.clean import Clean
 from enginewright.exporters.torch.export import check_task, export, task_module
 from enginewright.exporters.torch.load_model import load_model
 from enginewright.exporters.torch.spec import ExportSpec
-from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.axes import check_axes
+from enginewright.onnx_model.write_model import write_model
 from enginewright.passes.transformation import apply
 from enginewright.progress import report
 from enginewright.step import ActionRequest, Result, main

@@ -2,8 +2,9 @@
 
 A task is a folder and one row of `TASKS`. The folder has `signature.py` (inputs, outputs and their
 axes), `torch_module.py` (what the torch exporter traces), `feed.py` (tensors from tokens),
-`measure.py` (numbers beside the reference) and `runner.py` (its form of `enginewright.run`). They
-are imported by name, so that a step's sandbox holds only the room that the step needs.
+`measure.py` (numbers beside the reference) and `runner.py` (its form of `enginewright.run`). A task
+that nothing is exported for has neither of the first two. They are imported by name, so that a
+step's sandbox holds only the room that the step needs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Task:
     """Whether the graph of a causal decoder computes it: what the direct exporter writes."""
     has_cache: bool = False
     """Whether keys and values of earlier tokens are inputs and outputs of that graph."""
-
+    is_exported: bool = True
+    """Whether a checkpoint can be exported for it; else only files that exist are of it."""
     has_recipe: bool = False
     """Whether its graph ends with the checkpoint's own recipe for embeddings (embedding.json)."""
 
@@ -37,6 +39,7 @@ class Task:
 
 
 _EXTRACTION = "enginewright.tasks.feature_extraction"
+_TENSORS = "enginewright.tasks.raw_tensors"
 _GENERATION = "enginewright.tasks.text_generation"
 _PROMPT = '--prompt "Once upon a time"'
 
@@ -44,6 +47,7 @@ TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         Task("feature-extraction", _EXTRACTION, "--lines sentences.txt", has_recipe=True),
+        Task("raw-tensors", _TENSORS, "--tensors inputs.npz", is_exported=False),
         Task("text-generation", _GENERATION, _PROMPT, is_decoder=True),
         Task("text-generation-with-past", _GENERATION, _PROMPT, is_decoder=True, has_cache=True),
     )
@@ -59,5 +63,8 @@ def find_task(name: str, where: str) -> Task:
 
 
 def task_names() -> list[str]:
-    """Asked when a parameter is read: a room may be registered after this module was imported."""
-    return sorted(TASKS)
+    """Those that a checkpoint can be exported for.
+
+    Asked when a parameter is read: a room may be registered after this module was imported.
+    """
+    return sorted(name for name, task in TASKS.items() if task.is_exported)

@@ -16,10 +16,14 @@ from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
 from enginewright.passes.bfloat16_emulation import uses_bfloat16, write_without_bfloat16
 
+LIBRARY = "ONNX Runtime"
 PROVIDER = "CPUExecutionProvider"
 _AS_IT_IS = "as ONNX Runtime has it"
 _EMULATED = "bfloat16 emulated: float32 kernels, each result rounded to bfloat16"
-_FED = ("bool", "float64", "float32", "float16", "int32", "int64")
+_FED = (
+    "bool", "float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16",
+    "uint32", "uint64",
+)  # fmt: skip
 
 
 class GraphBackend:

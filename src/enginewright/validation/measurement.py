@@ -66,8 +66,8 @@ class Coverage:
     samples_there: int
     sample: str
     """What a sample is: `lines`, or `tokens`."""
-    longest: int
-    """Tokens of the longest row."""
+    longest: int | None
+    """Tokens of the longest row; None where rows are no tokens."""
     greatest: int | None
     """Tokens that engine and model allow; None where neither says."""
     largest_batch: int
@@ -92,6 +92,18 @@ class Measured:
         for run in self.runs:
             total.merge(run.comparison, with_predictions=run.is_whole)
         return total
+
+
+class FileMeasurement(Protocol):
+    """The module `measure` of a room that compares with a file of the model."""
+
+    def measure_file(
+        self,
+        candidate: Candidate,
+        reference: Path,
+        dataset: Path | None,
+        request: MeasurementRequest,
+    ) -> Measured: ...
 
 
 class Measurement(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,6 +24,10 @@ class MeasurementRequest:
     """Longest sequence that is measured: the reference needs memory for the square of it."""
     max_samples: Count | None = None
     """At most so many windows or lines of the dataset; None is all of it."""
+    shapes: tuple[Mapping[str, Count], ...] = ()
+    """Sizes of the dynamic axes, a row for each call, where no dataset gives arrays."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Name in the engine of inputs and outputs that the reference calls otherwise."""
     reference_dtype: Literal["float32", "float64"] = "float32"
     threads: Count = 1
     """Of each library; the order of summation, so the last digits, depends on it."""

@@ -67,14 +67,15 @@ def _head(measurements: Mapping[str, Any]) -> list[str]:
     candidate, reference = measurements["candidate"], measurements["reference"]
     coverage = measurements["coverage"]
     greatest = coverage["greatest"] or "not known"
+    tokens = f"rows of up to {coverage['longest']} tokens, the greatest is {greatest}; "
+    tokens = tokens if coverage["longest"] is not None else ""
     return [
         f"task {measurements['task']}",
         f"measured: {candidate['measured']}",
         f"          {candidate['provider']}, {candidate['arithmetic']}",
         f"reference: {reference['library']}, {reference['dtype']}; {reference['output']}",
         f"dataset: {coverage['samples']} of {coverage['samples_there']} {coverage['sample']}",
-        f"rows of up to {coverage['longest']} tokens, the greatest is {greatest}; "
-        f"up to {coverage['largest_batch']} at once",
+        f"{tokens}up to {coverage['largest_batch']} at once",
         *(f"NOT MEASURED: {gap}" for gap in coverage["not_reached"]),
         *(f"note: {note}" for note in measurements["notes"]),
     ]

@@ -87,7 +87,7 @@ async def build_tensorrt_rtx_engine(fields: BuildTensorrtRtxEngine) -> BuiltEngi
     raise_if_unsupported(fields.compute_capabilities, toolchain)
     named = OnnxModelRequest.by_field(fields.model, fields.fresh)
     model = await Get(OnnxModel, OnnxModelRequest, named)
-    raise_if_too_long(fields.profiles, model.checkpoint.summary.length)
+    raise_if_too_long(fields.profiles, model.origin.length)
     profiles = canonical_json.dumps(thaw(fields.profiles.value))
     origin = f"field `{fields.kernels.alias}` of {fields.address}"
     built = await Get(
@@ -105,7 +105,11 @@ async def build_tensorrt_rtx_engine(fields: BuildTensorrtRtxEngine) -> BuiltEngi
         result=built.result,
         artifacts=plan,
         steps=(*built.steps, *(kernel.step for kernel in kernels)),
-        candidate=Candidate(built.model.inputs, fields.profiles.greatest_sizes()),
+        candidate=Candidate(
+            built.model.inputs,
+            fields.profiles.greatest_sizes(),
+            shapes=fields.profiles.shapes(),
+        ),
         toolchain=toolchain,
         estimate=built.estimate,
         kernels=kernels,

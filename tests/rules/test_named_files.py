@@ -6,26 +6,23 @@ import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.target import InvalidTargetException
-from pants_enginewright.models.checkpoint import (
-    CheckpointFilesRequest,
-    describe_missing,
-    names_by_file,
-)
+from pants_enginewright.models.named_files import NamedFilesRequest, describe_missing, names_by_file
 from pants_enginewright.steps.files import File, Files
 
 HERE = Address("models/mine", target_name="checkpoint")
+KIND = "model_checkpoint"
 
 
-def request(*targets: str) -> CheckpointFilesRequest:
-    return CheckpointFilesRequest(HERE, ("model.safetensors",), None, "", targets)
+def request(*targets: str) -> NamedFilesRequest:
+    return NamedFilesRequest(HERE, KIND, ("model.safetensors",), None, "", targets)
 
 
 def test_all_files_that_are_not_there() -> None:
     names = ("config.json", "a.safetensors", "b.safetensors")
     config = Files(Digest("1" * 64, 10), (File("config.json", "a" * 64, 100),))
-    wanted = CheckpointFilesRequest(HERE, names, None, "", ())
+    wanted = NamedFilesRequest(HERE, KIND, names, None, "", ())
     assert wanted.missing(config) == ["a.safetensors", "b.safetensors"]
-    assert CheckpointFilesRequest(HERE, names[:1], None, "", ()).missing(config) == []
+    assert NamedFilesRequest(HERE, KIND, names[:1], None, "", ()).missing(config) == []
 
 
 def test_what_is_there_is_listed() -> None:
@@ -50,14 +47,14 @@ def file(path: str) -> File:
 
 def test_row_e8_downloads_of_equal_names_are_refused() -> None:
     names = ("config.json", "1_Pooling/config.json")
-    wanted = CheckpointFilesRequest(HERE, names, None, "", (":config",))
+    wanted = NamedFilesRequest(HERE, KIND, names, None, "", (":config",))
     with pytest.raises(InvalidTargetException, match="have the same name"):
         names_by_file(wanted)
 
 
 def test_downloads_that_no_field_names_count_too() -> None:
     beside = ("generation_config.json", "*_Pooling/config.json")
-    wanted = CheckpointFilesRequest(HERE, ("config.json",), None, "", (":config",), beside)
+    wanted = NamedFilesRequest(HERE, KIND, ("config.json",), None, "", (":config",), beside)
     assert names_by_file(wanted) == {
         "config.json": "config.json",
         "generation_config.json": "generation_config.json",

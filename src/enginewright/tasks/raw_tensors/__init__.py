@@ -1,0 +1,1 @@
+"""A graph of whatever kind: named arrays in, named arrays out."""
