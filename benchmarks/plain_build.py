@@ -26,10 +26,10 @@ from enginewright.exporters.torch.clean import Clean
 from enginewright.exporters.torch.export import export, task_module
 from enginewright.exporters.torch.load_model import load_model
 from enginewright.exporters.torch.spec import ExportSpec
-from enginewright.exporters.torch.write_model import write_model
 from enginewright.onnx_model.reader import read_model
 from enginewright.onnx_model.reader_limits import Reader
 from enginewright.onnx_model.record import OnnxRecord
+from enginewright.onnx_model.write_model import write_model
 from enginewright.onnx_model.writing import FOLDER, GRAPH
 from enginewright.passes.transformation import apply
 from enginewright.products.tensorrt.builder import build
