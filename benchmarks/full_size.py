@@ -20,7 +20,6 @@ interpreter; needs no GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -33,9 +32,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from commands import Run, run
 from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
+from seeded_checkpoint import CONFIG, write_checkpoint
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest
@@ -43,24 +42,6 @@ from enginewright.hashing import FileDigest
 PRODUCT = "products.tensorrt_rtx"
 """The room whose steps build."""
 TOOLCHAIN = ROOT / "toolchains/rtx1.7_cu13.0.toml"
-CONFIG: Mapping[str, Any] = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "attention_bias": False,
-    "eos_token_id": 151645,
-    "head_dim": 128,
-    "hidden_act": "silu",
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 40960,
-    "model_type": "qwen3",
-    "num_attention_heads": 16,
-    "num_hidden_layers": 28,
-    "num_key_value_heads": 8,
-    "rms_norm_eps": 1e-06,
-    "rope_theta": 1000000,
-    "tie_word_embeddings": True,
-    "vocab_size": 151936,
-}
 PREFILL = {
     "batch": [1, 1, 1],
     "sequence": [1, 512, 2048],
@@ -85,9 +66,6 @@ SMALL = {
 """What makes a model of the same kind that is built at once."""
 NO_CACHE = {"batch": [1, 1, 1], "sequence": [1, 512, 2048]}
 COMPUTE_CAPABILITIES = ["8.9"]
-SEED = 20260101
-PIECE_ELEMENTS = 4 * 1024 * 1024
-
 BARS = {
     "cached_seconds": 40.0,
     "cached_peak_bytes": 5e9,
@@ -185,63 +163,6 @@ def _describe(path: Path) -> dict[str, Any]:
     # Whoever runs the steps knows the digests already; they are no part of a step's time.
     digest = FileDigest.of(path)
     return {"path": str(path), "sha256": digest.sha256, "size": digest.size}
-
-
-def tensor_shapes(config: Mapping[str, Any]) -> dict[str, list[int]]:
-    hidden, intermediate = config["hidden_size"], config["intermediate_size"]
-    query = config["num_attention_heads"] * config["head_dim"]
-    key_value = config["num_key_value_heads"] * config["head_dim"]
-    shapes = {"model.embed_tokens.weight": [config["vocab_size"], hidden]}
-    for layer in range(config["num_hidden_layers"]):
-        here = f"model.layers.{layer}"
-        shapes |= {
-            f"{here}.input_layernorm.weight": [hidden],
-            f"{here}.mlp.down_proj.weight": [hidden, intermediate],
-            f"{here}.mlp.gate_proj.weight": [intermediate, hidden],
-            f"{here}.mlp.up_proj.weight": [intermediate, hidden],
-            f"{here}.post_attention_layernorm.weight": [hidden],
-            f"{here}.self_attn.k_norm.weight": [config["head_dim"]],
-            f"{here}.self_attn.k_proj.weight": [key_value, hidden],
-            f"{here}.self_attn.o_proj.weight": [hidden, query],
-            f"{here}.self_attn.q_norm.weight": [config["head_dim"]],
-            f"{here}.self_attn.q_proj.weight": [query, hidden],
-            f"{here}.self_attn.v_proj.weight": [key_value, hidden],
-        }
-    return {**shapes, "model.norm.weight": [hidden]}
-
-
-def write_checkpoint(
-    folder: Path, dtype: str, config: Mapping[str, Any] = CONFIG, *, seed: int = SEED
-) -> None:
-    """A Qwen3 checkpoint with seeded weights: normal with deviation 0.02, norms around 1."""
-    folder.mkdir()
-    canonical_json.write(folder / "config.json", {**config, "dtype": dtype})
-    shapes = tensor_shapes(config)
-    code = {"bfloat16": "BF16", "float16": "F16"}[dtype]
-    header, offset = {}, 0
-    for name, shape in shapes.items():
-        end = offset + 2 * int(np.prod(shape))
-        header[name] = {"dtype": code, "shape": shape, "data_offsets": [offset, end]}
-        offset = end
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    random = np.random.Generator(np.random.Philox(seed))
-    with (folder / "model.safetensors").open("wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for shape in shapes.values():
-            left, mean = int(np.prod(shape)), float(len(shape) == 1)
-            while left:
-                count = min(left, PIECE_ELEMENTS)
-                values = random.standard_normal(count, np.float32) * np.float32(0.02) + mean
-                stream.write(_two_bytes(values.astype(np.float32), dtype))
-                left -= count
-
-
-def _two_bytes(values: np.ndarray[Any, np.dtype[np.float32]], dtype: str) -> bytes:
-    if dtype == "float16":
-        return values.astype("<f2").tobytes()
-    # The upper half of a float32 is a bfloat16; cutting the rest is good enough for noise.
-    return (values.view(np.uint32) >> 16).astype("<u2").tobytes()
 
 
 def engine_parameters(profiles: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -38,8 +38,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from full_size import write_checkpoint
 from repository import copy_plugin, expect, stop_daemon
+from seeded_checkpoint import write_checkpoint
 
 from enginewright import canonical_json
 

@@ -37,8 +37,9 @@ from pathlib import Path
 from typing import Any
 
 from commands import run
-from full_size import MODEL_BUILD, engine_build, write_checkpoint
+from full_size import MODEL_BUILD, engine_build
 from repository import ROOT, copy_plugin, expect, own_store, stop_daemon
+from seeded_checkpoint import write_checkpoint
 
 from enginewright import canonical_json
 from enginewright.hashing import FileDigest

@@ -7,6 +7,7 @@ from pants_enginewright.environments import toolchain
 from pants_enginewright.environments.targets import ToolchainTarget, ToolEnvironmentTarget
 from pants_enginewright.goals import (
     build_reference,
+    device_kit,
     doctor,
     generate_lockfiles,
     lock_toolchain,
@@ -27,6 +28,7 @@ from pants_enginewright.models.targets import (
     OnnxModelTarget,
     QuantizedModelTarget,
 )
+from pants_enginewright.validation.benchmark_targets import EngineBenchmarkTarget
 from pants_enginewright.validation.targets import (
     EngineTestTarget,
     TensorDatasetTarget,
@@ -39,6 +41,7 @@ def target_types() -> Iterable[Any]:
         CudaExtensionTarget,
         CudaHeadersTarget,
         CudaKernelsTarget,
+        EngineBenchmarkTarget,
         EngineTestTarget,
         ModelCheckpointTarget,
         OnnxFileTarget,
@@ -56,6 +59,7 @@ def rules() -> Iterable[Any]:
     modules = (
         build_reference,
         dependencies,
+        device_kit,
         doctor,
         export,
         generate_lockfiles,

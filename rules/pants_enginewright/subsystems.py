@@ -7,6 +7,7 @@ from pants.option.subsystem import Subsystem
 
 ENVIRONMENTS = {
     "torch_compiler": "lockfiles:torch_compiler",
+    "torch_validate": "lockfiles:torch_validate",
     "export": "lockfiles:export",
     "onnx": "lockfiles:onnx",
     "run": "lockfiles:run",

@@ -26,7 +26,10 @@ UNIONS = UnionMembership.from_rules(r for r in register.rules() if isinstance(r,
     [
         (ToolchainTarget, ("environments/toolchain.py",)),
         (QuantizedModelTarget, ("goals/package.py", "models/quantized_model.py")),
-        (EngineTestTarget, ("goals/test.py", "validation/validation.py")),
+        (
+            EngineTestTarget,
+            ("goals/test.py", "validation/device_test.py", "validation/validation.py"),
+        ),
     ],
 )
 def test_the_modules_of_the_rules_that_take_a_target(

@@ -60,7 +60,7 @@ def test_the_check_of_a_package_gets_all_its_files_and_the_room_of_its_product()
 
 def test_an_engine_that_runs_here_is_opened_by_its_products_room() -> None:
     nothing: Any = None
-    kind: Any = SimpleNamespace(room="enginewright.products.toy", runs_in="run")
+    kind: Any = SimpleNamespace(room="enginewright.products.toy", needs_device=False)
     candidate = Engine(kind, nothing, PACKAGE, ()).candidate
     assert candidate is not None
     assert [item.role for item in candidate.inputs] == ["package"]

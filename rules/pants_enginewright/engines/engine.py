@@ -49,13 +49,16 @@ class Engine:
     @property
     def runs_here(self) -> bool:
         """Whether it needs no device."""
-        return self.kind.runs_in is not None
+        return not self.kind.needs_device
 
     @property
     def candidate(self) -> Optional[Candidate]:
         """What a test measures: the engine itself where it runs on this host."""
-        if not self.runs_here:
-            return self.built.candidate
+        return self.packaged if self.runs_here else self.built.candidate
+
+    @property
+    def packaged(self) -> Candidate:
+        """The engine itself, where it runs."""
         package = ActionInput.of("package", self.package, "package")
         return Candidate((package,), room=self.kind.room)
 

@@ -38,6 +38,8 @@ class BuildEngine(Kind, metaclass=ABCMeta):
     """Its folder in `enginewright.products`, whose `describe.py` writes engine.json."""
     runs_in: ClassVar[Optional[str]] = None
     """Kind of the tool environment that runs its engines on this host; None: on a device alone."""
+    measured_in: ClassVar[str] = "validate"
+    """Kind of the tool environment that measures its engines beside PyTorch's model."""
     size_is_estimated: ClassVar[bool] = False
     """Whether the estimate of an engine's bytes is meant for an engine of this product."""
 
@@ -45,6 +47,11 @@ class BuildEngine(Kind, metaclass=ABCMeta):
     def room(self) -> str:
         """Dotted name of the product's package in the library."""
         return f"enginewright.products.{self.product}"
+
+    @property
+    def needs_device(self) -> bool:
+        """Whether this engine runs on a GPU alone; a product may have engines of both kinds."""
+        return self.runs_in is None
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class BuiltEngine:
     steps: Tuple[ActionResult, ...]
     """All that ran beside the source's steps, `result` among them."""
     candidate: Optional[Candidate] = None
-    """What a test measures in the place of an engine that has no `runs_in`; None: nothing can."""
+    """What a test measures in the place of an engine that needs a device; None: nothing can."""
     toolchain: Optional[Toolchain] = None
     estimate: SizeEstimate = NOT_ESTIMATED
     kernels: Tuple[CompiledCode, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, Iterable, Optional
 
@@ -28,19 +29,25 @@ from pants_enginewright.steps.record import (
 )
 from pants_enginewright.steps.step_outputs import DamagedResultError
 from pants_enginewright.subsystems import EnginewrightSubsystem
-from pants_enginewright.validation import validation
+from pants_enginewright.validation import device_result, validation
+from pants_enginewright.validation.benchmark_targets import BatchesField
+from pants_enginewright.validation.device_result import TestedOnDevice, TestOnDevice
 from pants_enginewright.validation.targets import (
+    DeviceField,
     EngineField,
     EngineTestTimeoutField,
     ReproducibleField,
 )
 from pants_enginewright.validation.validation import Validation, ValidationRequest
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class EngineTestFieldSet(TestFieldSet):
     required_fields = (EngineField, ReproducibleField)
 
+    device: DeviceField
     timeout: EngineTestTimeoutField
     environment: EnvironmentField
 
@@ -50,12 +57,41 @@ class EngineTestRequest(TestRequest):
     field_set_type = EngineTestFieldSet
 
 
+@dataclass(frozen=True)
+class EngineBenchmarkFieldSet(TestFieldSet):
+    required_fields = (EngineField, BatchesField)
+
+    timeout: EngineTestTimeoutField
+    environment: EnvironmentField
+
+
+class EngineBenchmarkRequest(TestRequest):
+    tool_subsystem = EnginewrightSubsystem
+    field_set_type = EngineBenchmarkFieldSet
+
+
+@rule(desc="Benchmark an engine", level=LogLevel.DEBUG)
+async def run_engine_benchmark(
+    batch: EngineBenchmarkRequest.Batch[EngineBenchmarkFieldSet, Any],
+    test: TestSubsystem,
+    run_id: RunId,
+) -> TestResult:
+    del run_id
+    field_set = batch.single_element
+    tested = await Get(TestedOnDevice, TestOnDevice(field_set.address))
+    return finish_device_test(field_set, test, tested)
+
+
 @rule(desc="Test an engine", level=LogLevel.DEBUG)
 async def run_engine_test(
     batch: EngineTestRequest.Batch[EngineTestFieldSet, Any], test: TestSubsystem, run_id: RunId
 ) -> TestResult:
     del run_id  # Named so that every run records where its steps' results came from.
     field_set = batch.single_element
+    if field_set.device.value is not None:
+        return finish_device_test(
+            field_set, test, await Get(TestedOnDevice, TestOnDevice(field_set.address))
+        )
     request = ValidationRequest.by_user(field_set.address)
     try:
         validation = await Get(Validation, ValidationRequest, request)
@@ -74,8 +110,26 @@ async def run_engine_test(
     return finish_test(field_set, test, 0, validation.text, "", metadata, snapshot)
 
 
+def finish_device_test(
+    field_set: TestFieldSet, test: TestSubsystem, tested: TestedOnDevice
+) -> TestResult:
+    if tested.exit_code is None:
+        # NB: what Pants prints of a result without an exit code is nothing at all.
+        logger.warning(f"{field_set.address}: SKIPPED, {tested.stderr}")
+        return TestResult.no_tests_found(field_set.address, test.output)
+    return finish_test(
+        field_set,
+        test,
+        tested.exit_code,
+        tested.stdout,
+        tested.stderr,
+        tested.metadata,
+        tested.report,
+    )
+
+
 def finish_test(
-    field_set: EngineTestFieldSet,
+    field_set: TestFieldSet,
     test: TestSubsystem,
     exit_code: int,
     stdout: str,
@@ -101,7 +155,9 @@ def finish_test(
 def rules() -> Iterable[Any]:
     return (
         *collect_rules(),
+        *EngineBenchmarkRequest.rules(),
         *EngineTestRequest.rules(),
+        *device_result.rules(),
         *validation.rules(),
         *record.rules(),
     )

@@ -26,6 +26,9 @@ class Task:
     has_cache: bool = False
     """Whether its graph keeps keys and values; only the exporter `direct` writes such a one."""
 
+    runs_on_device: bool = False
+    """Whether its room has `on_device` and `speed`, which measure an engine on a GPU."""
+
     def is_read(self, name: str) -> bool:
         """Whether a measurement reads the file of that name beside the model."""
         return self.read_beside is None or name in self.read_beside
@@ -46,6 +49,7 @@ TASKS: Dict[str, Task] = {
             "input_ids to logits",
             read_beside=("tokenizer.json",),
             is_decoder=True,
+            runs_on_device=True,
         ),
         Task(
             "text-generation-with-past",
@@ -56,6 +60,7 @@ TASKS: Dict[str, Task] = {
             read_beside=("tokenizer.json",),
             is_decoder=True,
             has_cache=True,
+            runs_on_device=True,
         ),
         Task(
             "feature-extraction",
@@ -78,6 +83,13 @@ TASKS: Dict[str, Task] = {
 
 ANY_GRAPH = next(task for task in TASKS.values() if not task.axes)
 """What a graph is measured as that is compared with the file that it was made of."""
+
+
+def device_modules() -> Tuple[str, ...]:
+    """What measures an engine on a GPU, of every room that does, once."""
+    found = [task for task in TASKS.values() if task.runs_on_device]
+    parts = ("on_device", "speed")
+    return tuple(dict.fromkeys(task.module(part) for task in found for part in parts))
 
 
 def modules(part: str) -> Tuple[str, ...]:

@@ -21,6 +21,7 @@ from pants_enginewright.build_files.fields import (
     CheckedField,
     FlagField,
     NumberField,
+    TextField,
 )
 
 
@@ -163,6 +164,24 @@ class MaxLengthField(NumberField):
     )
 
 
+class DeviceField(TextField):
+    alias = "device"
+    default = None
+    help = (
+        "Name of a GPU as `nvidia-smi` says it, such as NVIDIA H200: the engine itself is measured "
+        "on it, against float64. Bounds are for that GPU alone; on another one the test fails "
+        "before anything is loaded, and where there is none it is skipped, which is no pass."
+    )
+
+
+class MaxErrorRatioField(BoundField):
+    alias = "max_error_ratio"
+    help = (
+        "Greatest relative error of an engine on its `device`, by that of PyTorch in the same type "
+        "there; both against float64."
+    )
+
+
 class ReproducibleField(FlagField):
     alias = "reproducible"
     default = False
@@ -194,6 +213,8 @@ class EngineTestTarget(CheckedTarget):
         *BOUNDS,
         MaxSamplesField,
         MaxLengthField,
+        DeviceField,
+        MaxErrorRatioField,
         ReproducibleField,
         EngineTestTimeoutField,
     )
@@ -203,6 +224,13 @@ class EngineTestTarget(CheckedTarget):
     )
 
     def problems(self) -> Iterator[str]:
+        device = self[DeviceField].value
+        if device is not None and self[ReferenceField].value is None:
+            yield "field `device` needs the fields `reference` and `dataset`"
+        if device is not None and self[ReproducibleField].value:
+            yield "field `reproducible` goes without `device`: a build needs none"
+        if device is None and self[MaxErrorRatioField].value is not None:
+            yield "field `max_error_ratio` needs the field `device`"
         fields: Tuple[Type[NumberField], ...] = (*BOUNDS, MaxSamplesField, MaxLengthField)
         given = [field.alias for field in fields if self[field].value != field.default]
         given += [field.alias for field in (DatasetField, ShapesField) if self[field].value]

@@ -163,7 +163,7 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
     if candidate is None:
         raise InvalidTargetException(
             f"{target.address}: field `{ReferenceField.alias}` asks for a comparison, and "
-            f"{engine.address} runs on a device alone; leave the field out"
+            f"{engine.address} runs on a device alone; name one in the field `device`"
         )
     reference = await find_reference(
         NamedTarget.by_field(target[ReferenceField]), TASKS[engine.built.source.task]
@@ -178,7 +178,7 @@ async def measure_accuracy(request: AccuracyRequest) -> Accuracy:
         ActionRequest.create(
             "measure_accuracy",
             address=target.address,
-            environment="validate",
+            environment=engine.kind.measured_in,
             inputs=[
                 *candidate.inputs,
                 # A package has what is served with it.

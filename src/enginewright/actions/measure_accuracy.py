@@ -12,9 +12,7 @@ may be missing for an `original`. Parameters: see `validation.measurement_reques
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
@@ -48,7 +46,14 @@ def run(request: ActionRequest, outputs: Path) -> Result:
         (graph_backend.LIBRARY, "as the file is") if is_file else (LIBRARY, wanted.reference_dtype)
     )
     measured = measure(request, wanted, opened.candidate)
-    measurements = describe(wanted, opened.description, measured, library, dtype)
+    versions = {
+        "numpy": np.__version__,
+        "onnxruntime": onnxruntime.__version__,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+    of = {"library": library, "dtype": dtype, "device": wanted.reference_device}
+    measurements = measured.document(wanted.task, of, opened.description, versions)
     canonical_json.write(outputs / "measurements.json", measurements)
     return {"total": measurements["total"]}
 
@@ -70,36 +75,6 @@ def _measure_file(
     original = find_model([file.path for file in request.files("original")])
     dataset = request.file("dataset").path if request.inputs.get("dataset") else None
     return room.measure_file(engine, original, dataset, wanted)
-
-
-def describe(
-    wanted: MeasurementRequest,
-    candidate: Mapping[str, str],
-    measured: Measured,
-    library: str,
-    dtype: str,
-) -> dict[str, Any]:
-    return {
-        "task": wanted.task,
-        "reference": {
-            "library": library,
-            "dtype": dtype,
-            "device": "cpu",
-            "output": measured.reference,
-        },
-        "candidate": dict(candidate),
-        "versions": {
-            "numpy": np.__version__,
-            "onnxruntime": onnxruntime.__version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        },
-        "runs": [item.to_json() for item in measured.runs],
-        "total": measured.total().to_json(),
-        "coverage": measured.coverage.to_json(),
-        "notes": list(measured.notes),
-        **measured.details,
-    }
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -23,3 +23,15 @@ class Backend(Protocol):
 
     def device_bytes(self) -> int | None:
         """Memory of the device in use, or None where the engine runs in this process's memory."""
+
+
+@runtime_checkable
+class Greedy(Protocol):
+    """A backend that takes the likeliest token where the logits are: nothing waits for the host."""
+
+    def greedy(self, prompts: Array, count: int, block: int) -> Iterator[Array]:
+        """`count` tokens for each row of `prompts`, int64 [batch, sequence] without padding.
+
+        The first token comes alone, int64 [batch, 1], the others up to `block` at a time. Raises
+        `ValueError` for more than the engine takes.
+        """

@@ -11,6 +11,8 @@ from typing import Any
 
 LIB_RM_VERSION_MISMATCH = 18
 """NVML_ERROR_LIB_RM_VERSION_MISMATCH of nvml.h: the library and the kernel module differ."""
+_SM, _MEMORY = 1, 2
+"""NVML_CLOCK_SM and NVML_CLOCK_MEM of nvml.h."""
 MAX_DEVICES = 64
 """More than any host has; a broken library must not keep the probe busy."""
 
@@ -64,6 +66,10 @@ def _device(pynvml: Any, index: int) -> dict[str, Any]:
         "persistence": lambda: bool(pynvml.nvmlDeviceGetPersistenceMode(handle)),
         "compute_mode": lambda: int(pynvml.nvmlDeviceGetComputeMode(handle)),
         "power_limit_milliwatts": lambda: int(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)),
+        "sm_clock_mhz": lambda: int(pynvml.nvmlDeviceGetClockInfo(handle, _SM)),
+        "memory_clock_mhz": lambda: int(pynvml.nvmlDeviceGetClockInfo(handle, _MEMORY)),
+        "greatest_sm_clock_mhz": lambda: int(pynvml.nvmlDeviceGetMaxClockInfo(handle, _SM)),
+        "greatest_memory_clock_mhz": lambda: int(pynvml.nvmlDeviceGetMaxClockInfo(handle, _MEMORY)),
         "pcie_generation": lambda: int(pynvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
         "pcie_generation_max": lambda: int(pynvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
         "pcie_width": lambda: int(pynvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),

@@ -52,6 +52,8 @@ class Comparison:
     cosine_sum: float = 0.0
     worst_cosine: float = math.inf
     max_absolute_error: float = 0.0
+    squared_error: float = 0.0
+    squared_reference: float = 0.0
     max_reference: float = 0.0
     """Greatest magnitude of the reference: what an error is large or small beside."""
     top1_rows: int = 0
@@ -93,8 +95,11 @@ class Comparison:
         self.finite_rows += len(reference)
         self.cosine_sum += float(cosine.sum())
         self.worst_cosine = min(self.worst_cosine, float(cosine.min()))
-        error = np.abs(reference.astype(np.float64) - candidate.astype(np.float64)).max()
-        self.max_absolute_error = max(self.max_absolute_error, float(error))
+        wide = reference.astype(np.float64)
+        error = np.abs(wide - candidate.astype(np.float64))
+        self.max_absolute_error = max(self.max_absolute_error, float(error.max()))
+        self.squared_error += float(np.square(error).sum())
+        self.squared_reference += float(np.square(wide).sum())
         self.max_reference = max(self.max_reference, float(np.abs(reference).max()))
 
     def add_predictions(self, reference: Array, candidate: Array, targets: Array) -> None:
@@ -126,7 +131,8 @@ class Comparison:
         predictions = ("predictions", "reference_loss", "loss") if with_predictions else ()
         for name in (
             "rows", "finite_rows", "cosine_sum", "top1_matches", "top1_rows", "nan_count",
-            "inf_count", "reference_nonfinite_count", *predictions,
+            "inf_count", "reference_nonfinite_count", "squared_error", "squared_reference",
+            *predictions,
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.worst_cosine = min(self.worst_cosine, other.worst_cosine)
@@ -139,6 +145,13 @@ class Comparison:
         if not self.finite_rows or not self.max_reference:
             return None
         return self.max_absolute_error / self.max_reference
+
+    @property
+    def relative_error(self) -> float | None:
+        """Norm of the error by the norm of the reference, over all rows; None where that is 0."""
+        if not self.squared_reference:
+            return None
+        return math.sqrt(self.squared_error / self.squared_reference)
 
     def worst_cosine_or_none(self) -> float | None:
         return self.worst_cosine if self.finite_rows else None
@@ -155,6 +168,7 @@ class Comparison:
             "worst_cosine_similarity": self.worst_cosine_or_none(),
             "max_absolute_error": self.max_absolute_error if some else None,
             "max_relative_error": self.max_relative_error,
+            "relative_error": self.relative_error,
         }
         if self.top1_rows:
             numbers["top1_agreement"] = self.top1_matches / self.top1_rows

@@ -93,6 +93,29 @@ class Measured:
             total.merge(run.comparison, with_predictions=run.is_whole)
         return total
 
+    def document(
+        self,
+        task: str,
+        reference: Mapping[str, str],
+        candidate: Mapping[str, str],
+        versions: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """`measurements.json`: numbers, and of what.
+
+        `reference` is `library`, `dtype` and `device`; `candidate` is what the report tells of it.
+        """
+        return {
+            "task": task,
+            "reference": {**reference, "output": self.reference},
+            "candidate": dict(candidate),
+            "versions": dict(versions),
+            "runs": [item.to_json() for item in self.runs],
+            "total": self.total().to_json(),
+            "coverage": self.coverage.to_json(),
+            "notes": list(self.notes),
+            **self.details,
+        }
+
 
 class FileMeasurement(Protocol):
     """The module `measure` of a room that compares with a file of the model."""

@@ -28,6 +28,7 @@ class MeasurementRequest:
     """Sizes of the dynamic axes, a row for each call, where no dataset gives arrays."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Name in the engine of inputs and outputs that the reference calls otherwise."""
-    reference_dtype: Literal["float32", "float64"] = "float32"
+    reference_dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
+    reference_device: Literal["cpu", "cuda"] = "cpu"
     threads: Count = 1
     """Of each library; the order of summation, so the last digits, depends on it."""

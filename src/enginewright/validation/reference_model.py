@@ -32,9 +32,14 @@ class ReferenceModel:
 
     @classmethod
     def load(
-        cls, files: ReferenceFiles, request: MeasurementRequest, *, causal: bool
+        cls,
+        files: ReferenceFiles,
+        request: MeasurementRequest,
+        *,
+        causal: bool,
+        attention: str = "eager",
     ) -> ReferenceModel:
-        """On the CPU, in the request's dtype, with eager attention.
+        """On the request's device, in its dtype; `attention` as transformers names it.
 
         Raises `InputError` when transformers refuses them, and when a tensor of the model is
         missing from the weights: transformers would fill it with random numbers.
@@ -51,7 +56,7 @@ class ReferenceModel:
                 module, information = auto.from_pretrained(
                     folder,
                     dtype=getattr(torch, request.reference_dtype),
-                    attn_implementation="eager",
+                    attn_implementation=attention,
                     local_files_only=True,
                     use_safetensors=True,
                     output_loading_info=True,
@@ -61,7 +66,13 @@ class ReferenceModel:
                 raise InputError(Problem(what, str(files.config), actual=str(error))) from error
         _check_missing(files, information["missing_keys"])
         unused = tuple(sorted(map(str, information["unexpected_keys"])))
+        module = module.to(request.reference_device)
         return cls(module.eval(), int(module.config.vocab_size), unused)
+
+    @property
+    def device(self) -> torch.device:
+        found: torch.device = self.module.device
+        return found
 
     def notes(self) -> tuple[str, ...]:
         if not self.unused:

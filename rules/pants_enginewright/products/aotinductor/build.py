@@ -45,6 +45,7 @@ class BuildAotInductorEngine(BuildEngine):
     required_fields = (EngineCheckpointField, GpuField)
     product = "aotinductor"
     runs_in = ENVIRONMENT
+    measured_in = "torch_validate"
 
     checkpoint: EngineCheckpointField
     gpu: GpuField
@@ -55,8 +56,14 @@ class BuildAotInductorEngine(BuildEngine):
 
     @property
     def steps(self) -> Steps:
-        own = Steps.of_product(self.product, environments=(ENVIRONMENT,))
-        return own + Steps.of("convert_weights", environments=("onnx",))
+        own = Steps.of_product(self.product, environments=(ENVIRONMENT, self.measured_in))
+        # What a test measures, and `run` starts.
+        opened = Steps((f"{self.room}.backend",))
+        return own + opened + Steps.of("convert_weights", environments=("onnx",))
+
+    @property
+    def needs_device(self) -> bool:
+        return self.gpu.value is not None
 
     def plan(
         self, checkpoint: Checkpoint, gpu: Optional[Gpu], compiler: HostCompiler

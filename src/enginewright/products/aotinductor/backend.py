@@ -6,7 +6,7 @@ out go to places after the row's own, which later tokens write before they are s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from enginewright.document import decode
 from enginewright.engines.backend import Array, Backend, Held
 from enginewright.engines.package import EnginePackage
 from enginewright.errors import InputError, Problem
+from enginewright.products.aotinductor.greedy_decoding import GreedyDecoding
 from enginewright.products.aotinductor.loaded_engine import CacheShape, LoadedEngine
 from enginewright.products.aotinductor.table import AotInductorTable
 
@@ -60,6 +61,8 @@ def _require_gpu(capability: str, where: str) -> None:
 class AotInductorBackend:
     def __init__(self, engine: LoadedEngine) -> None:
         self._engine = engine
+        self._decoding: GreedyDecoding | None = None
+        """That of the last number of rows: its graphs are recorded once."""
 
     def empty(self, name: str, batch: int) -> Tensor:
         """Room for all tokens: the engine writes in place. `name` is one of the cache's inputs."""
@@ -87,6 +90,14 @@ class AotInductorBackend:
         kept = dict(zip(self._names(), caches, strict=True))
         found = {name: kept[name.replace(PRESENT, PAST, 1)] for name in held}
         return {name: logits.float().cpu().numpy() for name in outputs}, found
+
+    def greedy(self, prompts: Array, count: int, block: int) -> Iterator[Array]:
+        rows = len(prompts)
+        if self._decoding is None or self._decoding.batch != rows:
+            self._decoding = None  # its memory first
+            self._decoding = GreedyDecoding(self._engine, rows, self._engine.limits.reach)
+        for piece in self._decoding.generate(self._tensor(prompts), count, block):
+            yield piece.cpu().numpy()
 
     def device_bytes(self) -> int | None:
         return torch.cuda.memory_allocated() if self._engine.device == "cuda" else None

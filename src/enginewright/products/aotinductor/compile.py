@@ -25,7 +25,8 @@ from enginewright.exporters.direct.decoder_architecture import (
 from enginewright.products.aotinductor import fixed_paths
 from enginewright.products.aotinductor.decoder import FREQUENCIES
 from enginewright.products.aotinductor.export import export
-from enginewright.products.aotinductor.replaced_names import Compilation, check_names, replaced
+from enginewright.products.aotinductor.name_table import check_names
+from enginewright.products.aotinductor.replaced_names import Compilation, replaced
 from enginewright.products.aotinductor.request import CompileRequest
 
 ENGINE = "engine.pt2"

@@ -6,7 +6,7 @@ position. Graphs differ in how much of the cache they see; each is recorded when
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ class GreedyDecoding:
 
     def __init__(self, engine: LoadedEngine, batch: int, reach: int) -> None:
         self._engine = engine
+        self.batch = batch
+        self.reach = reach
         device = engine.device
         self._caches = engine.cache.empty(reach, batch, device)
         self._tokens = torch.zeros(batch, 1, dtype=torch.int64, device=device)
@@ -27,21 +29,35 @@ class GreedyDecoding:
         self._written = torch.zeros(reach, batch, dtype=torch.int64, device=device)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
-    def generate(self, prompts: Tensor, count: int) -> Tensor:
-        """`count` tokens for each row of `prompts`, int64 [batch, sequence]: [batch, count]."""
-        with torch.no_grad():
-            length = prompts.shape[1]
-            self._read(prompts)
-            for step in range(length, length + count - 1):
-                self._advance(self._engine.reach_of(step + 1))
-            return self._written[length - 1 : length - 1 + count].t()
+    def generate(self, prompts: Tensor, count: int, block: int) -> Iterator[Tensor]:
+        """`count` tokens for each row of `prompts`, int64 [batch, sequence].
 
-    def _read(self, prompts: Tensor) -> None:
+        The first comes alone, [batch, 1], the others up to `block` at a time. The device may still
+        compute what is given. Raises `ValueError` for more tokens than the cache takes.
+        """
         batch, length = prompts.shape
-        places = torch.arange(length, device=prompts.device)
-        positions = places[:, None].expand(length, batch).contiguous()
-        caches = self._seen(self._engine.reach_of(length))
-        logits = self._engine.run(prompts, positions, places[-1:], caches)
+        if batch != self.batch or length + count > self.reach:
+            raise ValueError(f"no room for {batch} rows of {length} and {count} tokens")
+        self._read(prompts)
+        yield self._written[length - 1 : length].t()
+        end = length - 1 + count
+        for begin in range(length, end, block):
+            places = range(begin, min(begin + block, end))
+            for place in places:
+                self._advance(self._engine.reach_of(place + 1))
+            yield self._written[places.start : places.stop].t()
+
+    @torch.no_grad()
+    def _read(self, prompts: Tensor) -> None:
+        length, most = prompts.shape[1], self._engine.limits.sequence
+        for begin in range(0, length, most):
+            end = min(begin + most, length)
+            places = torch.arange(begin, end, device=prompts.device)
+            positions = places[:, None].expand(-1, self.batch).contiguous()
+            caches = self._seen(self._engine.reach_of(end))
+            keep = places[-1:] - begin
+            part = prompts[:, begin:end].contiguous()
+            logits = self._engine.run(part, positions, keep, caches)
         self._positions.fill_(length - 1)
         self._take(logits)
 
@@ -54,6 +70,7 @@ class GreedyDecoding:
         seen = self._seen(reach)
         self._take(self._engine.run(self._tokens, self._positions, self._first, seen))
 
+    @torch.no_grad()
     def _advance(self, reach: int) -> None:
         if self._engine.device != "cuda":
             self._step(reach)

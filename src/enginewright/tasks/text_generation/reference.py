@@ -13,7 +13,10 @@ from enginewright.validation.reference_model import ReferenceModel
 
 def logits_of(reference: ReferenceModel, tokens: Sequence[int]) -> Logits:
     """Of one row alone, without padding and without a cache: [tokens, vocabulary]."""
-    ids = torch.tensor([list(tokens)])
+    ids = torch.tensor([list(tokens)], device=reference.device)
     with torch.inference_mode():
         output = reference.module(input_ids=ids, use_cache=False)
-    return np.asarray(output.logits[0].numpy())
+    logits = output.logits[0]
+    if logits.dtype in (torch.bfloat16, torch.float16):  # numpy knows only one of them
+        logits = logits.float()
+    return np.asarray(logits.cpu().numpy())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from enginewright.engines.backend import Greedy
 from enginewright.errors import InputError, Problem
 from enginewright.run.argument import Argument
 from enginewright.run.figures import Report, memory, memory_text
@@ -17,6 +18,7 @@ from enginewright.tasks.text_generation.generation import (
     GenerationSettings,
     check_prompts,
     generate,
+    generate_greedily,
 )
 from enginewright.tasks.text_generation.sampling import SamplingSettings
 from enginewright.tasks.text_generation.text_stream import TextStream
@@ -68,11 +70,11 @@ class _Generation:
     tokens: list[int] = field(default_factory=list)
 
     def run(self, prompt: Sequence[int], settings: GenerationSettings) -> Report:
-        decoder = make_decoder(self.engine.interface, self.engine.backend)
         full = self.engine.interface.limits.total_sequence
+        steps = self._steps(prompt, settings, full)
         begin = time.monotonic()
         first = None
-        for (token,) in generate(decoder, [prompt], settings, full):
+        for (token,) in steps:
             if token is None:
                 break
             first = first or time.monotonic()
@@ -97,6 +99,15 @@ class _Generation:
                 "tokens_per_second": round(rate, 2),
             }
         )
+
+    def _steps(
+        self, prompt: Sequence[int], settings: GenerationSettings, full: int | None
+    ) -> Iterator[tuple[int | None, ...]]:
+        backend = self.engine.backend
+        if settings.sampling.temperature == 0 and isinstance(backend, Greedy):
+            return generate_greedily(backend, prompt, settings, full)
+        decoder = make_decoder(self.engine.interface, backend)
+        return generate(decoder, [prompt], settings, full)
 
     def _emit(self, text: str) -> None:
         self.pieces.append(text)

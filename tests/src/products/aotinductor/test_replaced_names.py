@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from enginewright.errors import InputError
-from enginewright.products.aotinductor import replaced_names
+from enginewright.products.aotinductor import name_table, replaced_names
 
 
 def test_every_name_is_there_and_takes_the_known_parameters():
-    replaced_names.check_names(torch.__version__)
+    name_table.check_names(torch.__version__)
 
 
 def test_another_torch_is_named_in_one_line():
     with pytest.raises(InputError, match="another version of torch") as caught:
-        replaced_names.check_names("2.13.0+cpu")
+        name_table.check_names("2.13.0+cpu")
     assert str(caught.value).count("\n") <= 4
     assert "torch 2.11.0" in str(caught.value)
 
@@ -33,10 +33,10 @@ def test_another_torch_is_named_in_one_line():
 def test_a_name_that_changed_is_told(
     change: dict[str, object], words: str, monkeypatch: pytest.MonkeyPatch
 ):
-    changed = dataclasses.replace(replaced_names.NAMES[0], **change)  # type: ignore[arg-type]
-    monkeypatch.setattr(replaced_names, "NAMES", (changed, *replaced_names.NAMES[1:]))
+    changed = dataclasses.replace(name_table.NAMES[0], **change)  # type: ignore[arg-type]
+    monkeypatch.setattr(name_table, "NAMES", (changed, *name_table.NAMES[1:]))
     with pytest.raises(InputError, match=words):
-        replaced_names.check_names(torch.__version__)
+        name_table.check_names(torch.__version__)
 
 
 def test_what_was_replaced_is_put_back():
