@@ -63,6 +63,7 @@ def test_numbers_of_two_rows() -> None:
         "worst_cosine_similarity": pytest.approx(0.96),
         "max_absolute_error": 1.0,
         "max_relative_error": 0.25,
+        "relative_error": pytest.approx(math.sqrt(2 / 26)),
     }
 
 
