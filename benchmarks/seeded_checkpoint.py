@@ -56,13 +56,16 @@ def tensor_shapes(config: Mapping[str, Any]) -> dict[str, list[int]]:
             f"{here}.self_attn.q_proj.weight": [query, hidden],
             f"{here}.self_attn.v_proj.weight": [key_value, hidden],
         }
-    return {**shapes, "model.norm.weight": [hidden]}
+    return dict(sorted({**shapes, "model.norm.weight": [hidden]}.items()))
 
 
 def write_checkpoint(
     folder: Path, dtype: str, config: Mapping[str, Any] = CONFIG, *, seed: int = SEED
 ) -> None:
-    """A Qwen3 checkpoint with seeded weights: normal with deviation 0.02, norms around 1."""
+    """A Qwen3 checkpoint with seeded weights: normal with deviation 0.02, norms around 1.
+
+    Laid out as `convert_weights` does it, so that an engine of the same type has the same file.
+    """
     folder.mkdir()
     text = json.dumps({**config, "dtype": dtype}, sort_keys=True, indent=2) + "\n"
     (folder / "config.json").write_text(text, encoding="utf-8")
@@ -73,7 +76,7 @@ def write_checkpoint(
         end = offset + 2 * int(np.prod(shape))
         header[name] = {"dtype": code, "shape": shape, "data_offsets": [offset, end]}
         offset = end
-    head = json.dumps(header).encode()
+    head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     random = np.random.Generator(np.random.Philox(seed))
     with (folder / "model.safetensors").open("wb") as stream:
