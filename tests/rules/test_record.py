@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from types import SimpleNamespace
 from typing import Any, Optional
 
@@ -88,3 +89,15 @@ def test_a_test_that_ran_again_asks_for_another_record() -> None:
 def test_a_step_that_ran_past_the_caches_is_another_in_each_run() -> None:
     assert run_of(1, 10, is_fresh=True) != run_of(2, 10, is_fresh=True)
     assert run_of(1, 10, is_fresh=True) == run_of(1, 10, is_fresh=True)
+
+
+def test_the_record_has_what_a_test_measured_and_nothing_else_of_it() -> None:
+    said = '{"passed": true, "total": {"rows": 3, "top1_agreement": 0.75, "perplexity": null}}'
+    judged = dataclasses.replace(run_of(1, 500), action="judge_accuracy", result=said)
+    request = RecordSteps("engines:small_test", (judged, run_of(1, 9)))
+    record = record_steps(request, RunId(1)).metadata()["enginewright_steps"]
+    assert [step.get("measured") for step in record["steps"]] == [
+        {"rows": 3, "top1_agreement": 0.75},
+        None,
+    ]
+    assert json.loads(json.dumps(record)) == record

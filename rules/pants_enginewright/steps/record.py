@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Optional, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from pants.engine.engine_aware import EngineAwareReturnType
 from pants.engine.internals.session import RunId
@@ -47,10 +47,18 @@ class StepsRecord(EngineAwareReturnType):
     steps: Tuple[FrozenDict[str, Any], ...]
 
     def metadata(self) -> Dict[str, Any]:
-        return {METADATA: {"root": self.root, "steps": [dict(step) for step in self.steps]}}
+        return {METADATA: {"root": self.root, "steps": [plain(step) for step in self.steps]}}
 
     def level(self) -> LogLevel:
         return LogLevel.DEBUG
+
+
+def plain(step: FrozenDict[str, Any]) -> Dict[str, Any]:
+    """What JSON can say."""
+    return {
+        name: dict(value) if isinstance(value, FrozenDict) else value
+        for name, value in step.items()
+    }
 
 
 class NotDeterministicError(Exception):
@@ -76,9 +84,27 @@ def raise_if_not_deterministic(steps: Iterable[ActionResult]) -> None:
         raise NotDeterministicError(sorted(other, key=lambda step: (step.action, step.address)))
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """Of a step that judges an engine's accuracy; other steps have no `total`."""
+
+    total: Any = None
+
+
+def read_measured(result: ActionResult) -> FrozenDict[str, float]:
+    """The numbers that a test measured over all its runs, by name."""
+    # Most results have none, and the record of every run asks.
+    if '"total"' not in result.result:
+        return FrozenDict()
+    total = result.read(_Measured).total
+    numbers = total.items() if isinstance(total, Mapping) else ()
+    return FrozenDict({name: one for name, one in numbers if type(one) in (int, float)})
+
+
 def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
     """A step in the record; `source` is `ran`, `hit_locally`, `hit_remotely` or `memoized`."""
     metadata = result.metadata
+    measured = read_measured(result)
     return FrozenDict(
         action=result.action,
         address=result.address,
@@ -90,6 +116,7 @@ def describe_step(result: ActionResult, run_id: RunId) -> FrozenDict[str, Any]:
         outputs=result.files.digest.fingerprint,
         **({} if result.repeated is None else {"repeated": result.repeated}),
         **({"warnings": result.warnings} if result.warnings else {}),
+        **({"measured": measured} if measured else {}),
     )
 
 

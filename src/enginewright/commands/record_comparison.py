@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -26,6 +26,8 @@ class RecordedStep:
     bytes: Size
     milliseconds: Size | None = None
     """How long the step took where it ran."""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """What a test measured, by name."""
 
     @property
     def name(self) -> tuple[str, str]:
