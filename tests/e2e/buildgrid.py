@@ -48,7 +48,8 @@ def install(folder: Path) -> Path:
     subprocess.run([find_python(), "-m", "venv", str(folder)], check=True, timeout=120)
     subprocess.run(
         [
-            *(str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"),
+            # Isolated: what these tests have on PYTHONPATH is no package of that Python.
+            *(str(folder / "bin" / "python"), "-I", "-m", "pip", "install", "--quiet"),
             *("--disable-pip-version-check", "--require-hashes", "--no-deps"),
             *("--only-binary", ":all:", "--requirement", str(LOCK)),
         ],

@@ -40,7 +40,10 @@ class Site:
 
 @pytest.fixture(scope="module")
 def module_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    leave_the_mounts_of_the_host()
+    try:
+        leave_the_mounts_of_the_host()
+    except OSError as error:
+        pytest.skip(f"this host lets nobody mount a small disk: {error}")
     folder = tmp_path_factory.mktemp("disks")
     servers_disk = SmallDisk.mount(folder / "servers", megabytes=32)
     disk = SmallDisk.mount(folder / "small", megabytes=512)

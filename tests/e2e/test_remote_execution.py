@@ -62,13 +62,12 @@ def move_to_worker(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReapiServer]:
-    reason = reapi_server.missing_for_execution()
+    folder = tmp_path_factory.mktemp("reapi")
+    programs = reapi_server.install(folder / "programs")
+    reason = reapi_server.missing_for_execution(programs)
     if reason:
         pytest.skip(f"no sandbox for a worker: {reason}")
-    folder = tmp_path_factory.mktemp("reapi")
-    server = ReapiServer(
-        reapi_server.install(folder / "programs"), folder / "server", executes=True
-    )
+    server = ReapiServer(programs, folder / "server", executes=True)
     server.start()
     yield server
     server.remove()

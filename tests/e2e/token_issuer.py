@@ -2,11 +2,14 @@
 
 import base64
 import json
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 
 def part(content: bytes) -> str:
@@ -19,29 +22,22 @@ def json_part(content: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class TokenIssuer:
-    key: Path
+    key: rsa.RSAPrivateKey
     public_key: Path
     """What a server verifies tokens with, PEM."""
 
     @classmethod
     def create(cls, folder: Path) -> "TokenIssuer":
         folder.mkdir(parents=True)
-        key, public_key = folder / "tokens.key", folder / "tokens.pem"
-        make = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
-        publish = ["openssl", "pkey", "-in", str(key), "-pubout", "-out", str(public_key)]
-        for command in (make, publish):
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+        key, public_key = rsa.generate_private_key(65537, 2048), folder / "tokens.pem"
+        public_key.write_bytes(
+            key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        )
         return cls(key, public_key)
 
     def issue(self, valid_for: int) -> str:
         """A token that ends in `valid_for` seconds: where that is negative, it has ended."""
         claims = {"sub": "ci", "exp": int(time.time()) + valid_for}
         signed = f"{json_part({'alg': 'RS256', 'typ': 'JWT'})}.{json_part(claims)}"
-        signature = subprocess.run(
-            ["openssl", "dgst", "-sha256", "-sign", str(self.key)],
-            input=signed.encode(),
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
-        return f"{signed}.{part(signature.stdout)}"
+        signature = self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{signed}.{part(signature)}"

@@ -55,14 +55,14 @@ def test_only_who_asks_keeps_the_power_of_root() -> None:
 
 
 @pytest.mark.parametrize(
-    ("force", "depends_on_host", "scope"),
+    ("force", "depends_on_devices", "scope"),
     [
         (False, False, ProcessCacheScope.SUCCESSFUL),
         (True, False, ProcessCacheScope.PER_SESSION),
         (False, True, ProcessCacheScope.PER_SESSION),
     ],
 )
-def test_what_the_host_decides_is_not_cached(
-    force: bool, depends_on_host: bool, scope: ProcessCacheScope
+def test_what_devices_decide_is_not_cached(
+    force: bool, depends_on_devices: bool, scope: ProcessCacheScope
 ) -> None:
-    assert plan(force=force, depends_on_host=depends_on_host).cache_scope == scope
+    assert plan(force=force, depends_on_devices=depends_on_devices).cache_scope == scope

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Any, Iterable, Tuple
 
 from pants.backend.python.subsystems.pytest import PyTest
 from pants.backend.python.target_types import PythonSourceField
@@ -28,10 +28,12 @@ from pants.engine.unions import UnionRule
 from pants.util.logging import LogLevel
 
 from pants_enginewright.environments.targets import ToolEnvironmentTarget
+from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
 from pants_enginewright.library_tests.targets import (
     LibraryTestDependenciesField,
     LibraryTestEnvironmentField,
     LibraryTestSourceField,
+    WheelsField,
 )
 from pants_enginewright.steps import library
 from pants_enginewright.steps.launch import launch_files
@@ -83,30 +85,64 @@ async def collect_test_files(request: TestFilesRequest, pytest: PyTest) -> TestF
 
 
 @dataclass(frozen=True)
+class ProgramWheelsRequest:
+    """Asks for what the field `wheels` names."""
+
+    environments: Tuple[ToolEnvironmentRequest, ...]
+
+
+@dataclass(frozen=True)
+class ProgramWheels:
+    """Wheels at `wheels/NAME/`, by the names of their environments' targets."""
+
+    digest: Digest
+
+
+@rule(desc="Collect the wheels of programs that a test starts", level=LogLevel.DEBUG)
+async def collect_program_wheels(request: ProgramWheelsRequest) -> ProgramWheels:
+    found = await MultiGet(
+        Get(ToolEnvironment, ToolEnvironmentRequest, r) for r in request.environments
+    )
+    folders = await MultiGet(
+        Get(Digest, AddPrefix(tools.wheels.digest, f"wheels/{tools.address.target_name}"))
+        for tools in found
+        if tools.address
+    )
+    return ProgramWheels(await Get(Digest, MergeDigests(folders)))
+
+
+@dataclass(frozen=True)
 class LibraryTestDependenciesFieldSet(FieldSet):
     required_fields = (LibraryTestEnvironmentField, LibraryTestDependenciesField)
 
     tools: LibraryTestEnvironmentField
+    wheels: WheelsField
 
 
 class InferLibraryTestDependencies(InferDependenciesRequest[LibraryTestDependenciesFieldSet]):
     infer_from = LibraryTestDependenciesFieldSet
 
 
-@rule(desc="Infer the tool environment of a test")
+@rule(desc="Infer the tool environments of a test")
 async def infer_library_test_dependencies(
     request: InferLibraryTestDependencies,
 ) -> InferredDependencies:
     field_set = request.field_set
-    addresses = await Get(
-        Addresses,
-        UnparsedAddressInputs(
-            [field_set.tools.value],
-            owning_address=field_set.address,
-            description_of_origin=f"field `{field_set.tools.alias}` of {field_set.address}",
-        ),
+    addresses = await MultiGet(
+        Get(
+            Addresses,
+            UnparsedAddressInputs(
+                values,
+                owning_address=field_set.address,
+                description_of_origin=f"field `{alias}` of {field_set.address}",
+            ),
+        )
+        for alias, values in (
+            (field_set.tools.alias, [field_set.tools.value]),
+            (field_set.wheels.alias, list(field_set.wheels.value or ())),
+        )
     )
-    return InferredDependencies(addresses)
+    return InferredDependencies([address for group in addresses for address in group])
 
 
 def rules() -> Iterable[Any]:

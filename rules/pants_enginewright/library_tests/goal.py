@@ -13,6 +13,7 @@ from pants.core.goals.test import (
     TestResult,
     TestSubsystem,
 )
+from pants.core.util_rules.partitions import Partition, PartitionerType, Partitions
 from pants.engine.addresses import Address
 from pants.engine.env_vars import EnvironmentVars, EnvironmentVarsRequest
 from pants.engine.fs import (
@@ -28,17 +29,40 @@ from pants.engine.process import FallibleProcessResult, Process, ProcessCacheSco
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.util.logging import LogLevel
 
+from pants_enginewright.build_files.addresses import TargetOfKind, TargetOfKindRequest
 from pants_enginewright.compat import EnvironmentField
-from pants_enginewright.environments.tool_environment import ToolEnvironment, ToolEnvironmentRequest
-from pants_enginewright.library_tests.files import TestFiles, TestFilesRequest
+from pants_enginewright.environments.interpreter import (
+    Interpreter,
+    InterpreterNotFoundError,
+    InterpreterRequest,
+)
+from pants_enginewright.environments.tool_environment import (
+    ToolEnvironment,
+    ToolEnvironmentKind,
+    ToolEnvironmentRequest,
+)
+from pants_enginewright.library_tests import host
+from pants_enginewright.library_tests.files import (
+    ProgramWheels,
+    ProgramWheelsRequest,
+    TestFiles,
+    TestFilesRequest,
+)
+from pants_enginewright.library_tests.host import (
+    HostFacts,
+    HostFactsRequest,
+    MissingOnHostError,
+)
 from pants_enginewright.library_tests.targets import (
     AsRootField,
-    DependsOnHostField,
+    DependsOnDevicesField,
+    HostField,
     LibraryTestDependenciesField,
     LibraryTestEnvironmentField,
     LibraryTestExtraEnvVarsField,
     LibraryTestSourceField,
     LibraryTestTimeoutField,
+    WheelsField,
 )
 from pants_enginewright.steps.action import ActionResult
 from pants_enginewright.steps.files import Files
@@ -64,14 +88,32 @@ class LibraryTestFieldSet(TestFieldSet):
     tools: LibraryTestEnvironmentField
     extra_env_vars: LibraryTestExtraEnvVarsField
     timeout: LibraryTestTimeoutField
-    depends_on_host: DependsOnHostField
+    depends_on_devices: DependsOnDevicesField
     as_root: AsRootField
+    host: HostField
+    wheels: WheelsField
     environment: EnvironmentField
+
+    def asks_of_host(self, variables: Mapping[str, str]) -> HostFactsRequest:
+        """`variables` are those of the host that reach the tests."""
+        names = {*(self.host.value or ()), *(("root",) if self.as_root.value else ())}
+        return HostFactsRequest.create(names, variables)
+
+    def asks_for_tools(self) -> ToolEnvironmentRequest:
+        return self._environment(self.tools.alias, self.tools.value)
+
+    def asks_for_wheels(self) -> ProgramWheelsRequest:
+        specs = self.wheels.value or ()
+        return ProgramWheelsRequest(tuple(self._environment(self.wheels.alias, s) for s in specs))
+
+    def _environment(self, alias: str, spec: str) -> ToolEnvironmentRequest:
+        return ToolEnvironmentRequest(spec, f"field `{alias}` of {self.address}", self.address)
 
 
 class LibraryTestRequest(TestRequest):
     tool_subsystem = PyTest
     field_set_type = LibraryTestFieldSet
+    partitioner_type = PartitionerType.CUSTOM
 
 
 def plan_test_process(
@@ -82,7 +124,7 @@ def plan_test_process(
     variables: Mapping[str, str],
     test: TestSubsystem,
 ) -> Process:
-    is_kept = not (test.force or field_set.depends_on_host.value)
+    is_kept = not (test.force or field_set.depends_on_devices.value)
     return hermetic_process(
         (
             *("/bin/sh", "launch.sh", tools.python_version, "start.py", "pytest"),
@@ -116,6 +158,43 @@ def describe_run(address: Address, process: Process, result: FallibleProcessResu
     )
 
 
+@dataclass(frozen=True)
+class OneFile:
+    """Says nothing of a partition, which is a file of tests in a process of its own."""
+
+    description: None = None
+
+
+@rule(desc="Look for what tests need of the host", level=LogLevel.DEBUG)
+async def partition_library_tests(
+    request: LibraryTestRequest.PartitionRequest[LibraryTestFieldSet], pytest: PyTest
+) -> Partitions[LibraryTestFieldSet, OneFile]:
+    """Pants asks for this before it runs any test, of any kind."""
+    if pytest.skip:
+        return Partitions()
+    here = [f for f in request.field_sets if f.environment.value == EnvironmentField.default]
+    variables = await MultiGet(
+        Get(EnvironmentVars, EnvironmentVarsRequest(f.extra_env_vars.sorted())) for f in here
+    )
+    facts = await MultiGet(
+        Get(HostFacts, HostFactsRequest, field_set.asks_of_host(own))
+        for field_set, own in zip(here, variables)  # noqa: B905
+    )
+    missing = {program for found in facts for program in found.missing}
+    environments = await MultiGet(
+        Get(TargetOfKind, TargetOfKindRequest, tools.of_kind(ToolEnvironmentKind))
+        for tools in {f.tools.value: f.asks_for_tools() for f in here}.values()
+    )
+    for minor in {found.of(ToolEnvironmentKind).python.value for found in environments}:
+        try:
+            await Get(Interpreter, InterpreterRequest(minor))
+        except InterpreterNotFoundError:
+            missing.add(f"python{minor} (on PATH or in pyenv)")
+    if missing:
+        raise MissingOnHostError(missing)
+    return Partitions(Partition((field_set,), OneFile()) for field_set in request.field_sets)
+
+
 @rule(desc="Run tests of the library", level=LogLevel.DEBUG)
 async def run_library_test(
     batch: LibraryTestRequest.Batch[LibraryTestFieldSet, Any],
@@ -127,20 +206,23 @@ async def run_library_test(
     del run_id  # Named so that every run records where the result came from.
     field_set = batch.single_element
     address = field_set.address
-    origin = f"field `{LibraryTestEnvironmentField.alias}` of {address}"
-    files, tools, variables = await MultiGet(
+    files, tools, wheels, variables = await MultiGet(
         Get(TestFiles, TestFilesRequest(field_set.source, field_set.dependencies)),
-        Get(ToolEnvironment, ToolEnvironmentRequest(field_set.tools.value, origin, address)),
+        Get(ToolEnvironment, ToolEnvironmentRequest, field_set.asks_for_tools()),
+        Get(ProgramWheels, ProgramWheelsRequest, field_set.asks_for_wheels()),
         Get(EnvironmentVars, EnvironmentVarsRequest(field_set.extra_env_vars.sorted())),
     )
-    wheels = await Get(Digest, CreateDigest([tools.hashes()]))
-    digest = await Get(Digest, MergeDigests([files.digest, wheels]))
+    hashes, facts = await MultiGet(
+        Get(Digest, CreateDigest([tools.hashes()])),
+        Get(HostFacts, HostFactsRequest, field_set.asks_of_host(variables)),
+    )
+    digest = await Get(Digest, MergeDigests([files.digest, hashes, wheels.digest]))
     process = plan_test_process(
         field_set,
         TestFiles(digest, files.test),
         tools,
         tuple(pytest.args),
-        {**extra_env.env, **variables},
+        {**extra_env.env, **variables, **facts.variables},
         test,
     )
     result = await Get(FallibleProcessResult, Process, process)
@@ -155,4 +237,4 @@ async def run_library_test(
 
 
 def rules() -> Iterable[Any]:
-    return (*collect_rules(), *LibraryTestRequest.rules())
+    return (*collect_rules(), *LibraryTestRequest.rules(), *host.rules())

@@ -15,11 +15,13 @@ from pants.engine.target import (
     BoolField,
     OverridesField,
     StringField,
+    StringSequenceField,
     Target,
     TargetFilesGenerator,
 )
 
 from pants_enginewright.compat import EnvironmentField
+from pants_enginewright.library_tests.host import PROBES
 
 
 class LibraryTestSourceField(PythonSourceField):
@@ -53,10 +55,28 @@ class LibraryTestTimeoutField(TestTimeoutField):
     """Seconds that the file's tests may take."""
 
 
-class DependsOnHostField(BoolField):
-    alias = "depends_on_host"
+class DependsOnDevicesField(BoolField):
+    alias = "depends_on_devices"
     default = False
-    help = "What the tests say depends on the host, its devices or its network: run them each time."
+    help = "What the tests say depends on the devices of the host: run them each time."
+
+
+class HostField(StringSequenceField):
+    alias = "host"
+    valid_choices = tuple(PROBES)
+    help = (
+        "What the tests use of the host. What was found is in their key, so that they run again "
+        "when it changes. A program that is missing is named before any test runs; of "
+        "`namespaces`, `fuse` and `root` the tests say themselves what they do without."
+    )
+
+
+class WheelsField(StringSequenceField):
+    alias = "wheels"
+    help = (
+        "Addresses of `tool_environment` targets whose wheels lie in `wheels/NAME/` where the "
+        "tests run: of programs that they start."
+    )
 
 
 class AsRootField(BoolField):
@@ -73,7 +93,9 @@ _MOVED = (
     LibraryTestEnvironmentField,
     LibraryTestExtraEnvVarsField,
     LibraryTestTimeoutField,
-    DependsOnHostField,
+    DependsOnDevicesField,
+    HostField,
+    WheelsField,
     AsRootField,
     PythonResolveField,
     InterpreterConstraintsField,
