@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pants.engine.addresses import Address
 from pants.engine.fs import Digest
 from pants.engine.process import ProcessCacheScope
+from pants.util.frozendict import FrozenDict
 from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.library_tests import files as library_test_files
+from pants_enginewright.library_tests import host
 from pants_enginewright.library_tests.goal import LibraryTestFieldSet, plan_test_process
 from pants_enginewright.library_tests.targets import LibraryTestTarget
 from pants_enginewright.steps.files import Files
@@ -66,3 +70,57 @@ def test_what_devices_decide_is_not_cached(
     force: bool, depends_on_devices: bool, scope: ProcessCacheScope
 ) -> None:
     assert plan(force=force, depends_on_devices=depends_on_devices).cache_scope == scope
+
+
+def probe(name: str, **variables: str) -> str:
+    """What the script of a probe prints."""
+    return subprocess.run(
+        ["/bin/sh", "-c", host.PROBES[name].script],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ).stdout.strip()
+
+
+def program(folder: Path, name: str, says: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho {says}\n")
+    path.chmod(0o755)
+    return str(folder)
+
+
+def test_a_program_is_known_by_its_version(tmp_path: Path) -> None:
+    assert probe("git", PATH=program(tmp_path, "git", "git version 9.8.7")) == "git version 9.8.7"
+    assert probe("git", PATH="/nonexistent") == ""
+
+
+def test_a_python_of_pyenv_is_found_where_its_shim_is_not_active(tmp_path: Path) -> None:
+    folder = tmp_path / "versions" / "3.13.5" / "bin"
+    folder.mkdir(parents=True)
+    program(folder, "python3.13", "3.13.5")
+    variables = {"PATH": "/nonexistent", "PYENV_ROOT": str(tmp_path)}
+    assert probe("python3.13", **variables) == "3.13.5"
+
+
+def test_what_the_host_has_is_in_the_key() -> None:
+    facts = host.HostFacts(FrozenDict({"git": "git version 9.8.7", "fuse": ""}))
+    assert facts.variables == {"ENGINEWRIGHT_HOST": "git: git version 9.8.7; fuse: none"}
+    assert facts.missing == ()
+
+
+def test_all_that_is_missing_is_named_in_one_line() -> None:
+    facts = host.HostFacts(FrozenDict({"git": "", "fuse": "", "g++": "", "python3.13": ""}))
+    assert str(host.MissingOnHostError(facts.missing)) == (
+        "tests need of this host: g++ (Debian, Ubuntu: apt install g++), "
+        "git (Debian, Ubuntu: apt install git), "
+        "python3.13 (with venv; pyenv install 3.13, or uv python install 3.13)"
+    )
+
+
+def test_tests_as_root_know_whether_they_are_root() -> None:
+    fields = {"tool_environment": "lockfiles:tests", "source": "test_cli.py"}
+    asked = LibraryTestFieldSet.create(
+        LibraryTestTarget({**fields, "as_root": True, "host": ["git"]}, HERE)
+    ).asks_of_host({"PATH": "/x", "PIP_CERT": "/y"})
+    assert asked == host.HostFactsRequest(("git", "root"), FrozenDict({"PATH": "/x"}))
