@@ -17,6 +17,7 @@ from enginewright.commands import (
     pin,
     probe,
     record,
+    report,
     size,
     verify_store,
 )
@@ -29,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     compat.COMMAND,
     record.COMMAND,
     history.COMMAND,
+    report.COMMAND,
     verify_store.COMMAND,
     size.COMMAND,
     lock_toolchain.COMMAND,

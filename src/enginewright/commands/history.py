@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from enginewright.commands import output
-from enginewright.commands.command import Command
+from enginewright.commands.command import Command, main
 from enginewright.history import plot, table
 from enginewright.history.course import courses
 from enginewright.history.records import read_records
@@ -38,3 +38,6 @@ def run(options: argparse.Namespace) -> int:
 COMMAND = Command(
     "history", "sizes, times, accuracy and cache hits of many build records", arguments, run
 )
+
+if __name__ == "__main__":
+    main(COMMAND)

@@ -91,9 +91,9 @@ def _moment(name: str, steps: Sequence[RecordedStep]) -> Moment | None:
         else:
             saved += step.milliseconds or 0
     sizes = {(step.action, step.address, step.outputs): step.bytes for step in steps}
-    # Of several tests no number is that of all.
-    measured = [step.measured for step in steps if step.measured]
-    numbers = measured[0] if len(measured) == 1 else {}
+    # Both steps of a test say the same; of several tests no number is that of all.
+    measured = {tuple(sorted(step.measured.items())) for step in steps if step.measured}
+    numbers = dict(measured.pop()) if len(measured) == 1 else {}
     cached = len(steps) - built
     total = sum(sizes.values())
     return Moment(name, total, spent / 1000, saved / 1000, built, cached, numbers)

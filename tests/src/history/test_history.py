@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import xml.etree.ElementTree as ET
@@ -65,6 +66,18 @@ def test_a_record_without_the_target_has_no_numbers_of_it() -> None:
     (course,) = courses(RECORDS, ["engines:a_test"])
     assert course.moments[1] is None
     assert course.measures == ("top1_agreement",)
+
+
+def test_both_steps_of_a_test_say_what_it_measured() -> None:
+    record = NamedRecord("1", (dataclasses.replace(JUDGED, action="measure_accuracy"), JUDGED))
+    (course,) = courses([record], ["engines:a_test"])
+    assert [moment.measured for moment in course.moments if moment] == [{"top1_agreement": 0.75}]
+
+
+def test_two_tests_have_no_number_together() -> None:
+    other = dataclasses.replace(JUDGED, address="engines:b_test", measured={"top1_agreement": 0.5})
+    whole, *_ = courses([NamedRecord("1", (JUDGED, other))])
+    assert whole.measures == ()
 
 
 def test_an_unknown_target_is_refused_with_those_that_there_are() -> None:

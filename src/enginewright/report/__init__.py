@@ -1,0 +1,1 @@
+"""A packaged engine as one HTML file for people."""
