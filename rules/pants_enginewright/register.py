@@ -13,6 +13,7 @@ from pants_enginewright.goals import (
     lock_toolchain,
     package,
     record,
+    report,
     run,
     test,
 )
@@ -68,6 +69,7 @@ def rules() -> Iterable[Any]:
         package,
         quantized_model,
         record,
+        report,
         run,
         test,
         toolchain,

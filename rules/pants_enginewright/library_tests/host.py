@@ -44,6 +44,10 @@ class Probe:
 PROBES: Mapping[str, Probe] = FrozenDict(
     {
         "g++": Probe("/usr/bin/g++ -dumpfullversion", "Debian, Ubuntu: apt install g++"),
+        "chromedriver": Probe(
+            "chromium --version && chromedriver --version",
+            "Debian: apt install chromium chromium-driver",
+        ),
         "git": Probe("git --version", "Debian, Ubuntu: apt install git"),
         "python3.9": Probe(
             python_probe("3.9", "${ENGINEWRIGHT_PANTS_PYTHON:-}"), "with venv; see ./pants"

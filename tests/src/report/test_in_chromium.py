@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, DRIVER, TAB, Browser, browser
+from browser import TAB, Browser, browser
 from report_documents import make_files
 
 from enginewright.report.package import make_report
@@ -28,8 +28,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if not (CHROMIUM.exists() and DRIVER.exists()):
-        pytest.skip("needs Debian's packages chromium and chromium-driver")
     with browser(tmp_path_factory.mktemp("profile")) as started:
         yield started
 
