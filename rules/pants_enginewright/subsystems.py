@@ -15,6 +15,7 @@ ENVIRONMENTS = {
     "cuda": "lockfiles:cuda",
     "extension": "lockfiles:extension",
     "host": "lockfiles:host",
+    "provenance": "lockfiles:provenance",
 }
 
 
@@ -39,6 +40,13 @@ class EnginewrightSubsystem(Subsystem):
     record = StrOption(
         default=None,
         help="File to write the build record to: every step, and where its result came from.",
+    )
+    provenance = BoolOption(
+        default=True,
+        help=(
+            "Put a bill of materials and the provenance of the build into each package: "
+            "`bom.cdx.json` (CycloneDX) and `provenance.json` (in-toto, SLSA)."
+        ),
     )
     repeat_cached = BoolOption(
         default=False,

@@ -12,7 +12,12 @@ from workspace import Run, Workspace
 ENGINE = "engines:tiny_cached"
 PLAN = "engines/tiny_cached/engine.plan"
 BUILD = "build_engine engines:tiny_cached"
-OWN_STEPS = [BUILD, "estimate_size engines:tiny_cached", "write_manifest engines:tiny_cached"]
+OWN_STEPS = [
+    BUILD,
+    "estimate_size engines:tiny_cached",
+    "write_manifest engines:tiny_cached",
+    "write_provenance engines:tiny_cached",
+]
 """What runs for a variant: all that depends on the engine's profile."""
 PROFILE = '"batch": (1, 1, 2),\n            "sequence"'
 DAEMON = {"PANTS_PANTSD": "true"}

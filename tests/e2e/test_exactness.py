@@ -43,6 +43,21 @@ OTHER_ESTIMATE = ["estimate_size engines:other"]
 OTHER_BUILD = ["build_engine engines:other"]
 OTHER_MANIFEST = ["write_manifest engines:other"]
 
+# What a package says of its build, by the steps of that build.
+PROVENANCE = {
+    "write_provenance engines:tiny": {
+        *(VERIFY + EXPORT + CHECK_GRAPH + CHECK_WEIGHTS + ESTIMATE + BUILD + MANIFEST[:1])
+    },
+    "write_provenance engines:tiny_cached": {
+        *(VERIFY + CACHED_EXPORT + CACHED_CONVERT + CACHED_CHECK_GRAPH + CACHED_CHECK_WEIGHTS),
+        *(CACHED_ESTIMATE + CACHED_BUILD + CACHED_MANIFEST),
+    },
+    "write_provenance engines:other": {
+        *(OTHER_VERIFY + OTHER_EXPORT + OTHER_CONVERT + OTHER_CHECK_GRAPH + OTHER_CHECK_WEIGHTS),
+        *(OTHER_ESTIMATE + OTHER_BUILD + OTHER_MANIFEST),
+    },
+}
+
 ENGINE = [*CHECK_GRAPH, *CHECK_WEIGHTS, *BUILD, *COMPARE, *MANIFEST]
 CACHED_ENGINE = [*CACHED_CHECK_WEIGHTS, *CACHED_BUILD, *CACHED_MANIFEST]
 ALL_MANIFESTS = [*MANIFEST, *CACHED_MANIFEST, *OTHER_MANIFEST]
@@ -52,8 +67,16 @@ ALL = sorted(
         *(CACHED_EXPORT + CACHED_CONVERT + CACHED_CHECK_GRAPH + CACHED_ENGINE + CACHED_ESTIMATE),
         *(OTHER_VERIFY + OTHER_EXPORT + OTHER_CONVERT + OTHER_CHECK_GRAPH),
         *(OTHER_CHECK_WEIGHTS + OTHER_BUILD + OTHER_ESTIMATE + OTHER_MANIFEST),
+        *PROVENANCE,
     ]
 )
+
+
+def with_provenance(runs: list[str]) -> list[str]:
+    """A step that ran has another key, which the provenance of its package names."""
+    told = (name for name, steps in PROVENANCE.items() if name not in runs and steps & {*runs})
+    return sorted([*runs, *told])
+
 
 Edit = Callable[[bytes], bytes]
 
@@ -95,7 +118,8 @@ class Mutation:
     path: str
     edit: Edit
     runs: list[str]
-    """Every step that must run; all others must not."""
+    """Every step that must run, but those of the provenance that follow from the others; no other
+    step must."""
 
 
 LIBRARY = "src/enginewright"
@@ -204,7 +228,8 @@ MUTATIONS = [
         "the order of the compute capabilities",
         "engines/BUILD",
         replace('["8.9", "12.0"]', '["12.0", "8.9"]'),
-        [],
+        # The provenance has the fields as they were written.
+        ["write_provenance engines:other"],
     ),
     Mutation(
         "a field set to the product's own default",
@@ -212,7 +237,7 @@ MUTATIONS = [
         replace(
             'name="other",', 'name="other",\n    optimization_level=3,\n    tiling_level="none",'
         ),
-        [],
+        ["write_provenance engines:other"],
     ),
     Mutation(
         "the code of the builder",
@@ -243,6 +268,20 @@ MUTATIONS = [
         lambda content: content[200:],
         [*MEASURE, *JUDGE],
     ),
+    # Provenance.
+    Mutation(
+        "the code of the bill of materials",
+        f"{LIBRARY}/provenance/bom.py",
+        COMMENT,
+        sorted(PROVENANCE),
+    ),
+    Mutation(
+        "a description",
+        "engines/BUILD",
+        replace('name="other",', 'name="other",\n    description="An engine.",'),
+        [],
+    ),
+    Mutation("the lock of the signer", "lockfiles/signing.txt", append("# A comment.\n"), []),
     # Toolchains and locks.
     Mutation("a comment in the toolchain", TOOLCHAIN, append("# A comment.\n"), ALL_MANIFESTS),
     Mutation(
@@ -314,7 +353,7 @@ def test_a_change_runs_exactly_its_steps(
     undone = workspace.build()
     assert changed.exit_code == 0, changed.output
     assert changed.steps == ALL
-    assert changed.ran == sorted(mutation.runs)
+    assert changed.ran == with_provenance(mutation.runs)
     assert changed.reused <= {"memory", "local cache"}
     assert_nothing_ran(undone, first)
 

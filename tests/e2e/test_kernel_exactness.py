@@ -36,6 +36,13 @@ cuda_kernels(name="{name}", compute_capabilities=["8.9"], flags=["-O3"])
 COMPILE_SCALE = "compile_kernels csrc/scale:scale"
 COMPILE_SHIFT = "compile_kernels csrc/shift:shift"
 MANIFEST = "write_manifest engines:other"
+SCALE_RUNS = [
+    COMPILE_SCALE,
+    MANIFEST,
+    "write_provenance csrc/scale:scale",
+    "write_provenance engines:other",
+]
+SHIFT_RUNS = [COMPILE_SHIFT, "write_provenance csrc/shift:shift"]
 
 
 @pytest.fixture(scope="module")
@@ -89,29 +96,29 @@ MUTATIONS = [
         "csrc/scale/scale.cu",
         "= scaled(values[i])",
         "= scaled(values[i]) + 1.0f",
-        [COMPILE_SCALE, MANIFEST],
+        SCALE_RUNS,
     ),
     Mutation(
         "its header",
         "csrc/scale/scale.cuh",
         "return value *",
         "return 2.0f * value *",
-        [COMPILE_SCALE, MANIFEST],
+        SCALE_RUNS,
     ),
     Mutation(
         "an unrelated kernel",
         "csrc/shift/shift.cu",
         "values[i] + ",
         "values[i] - ",
-        [COMPILE_SHIFT],
+        SHIFT_RUNS,
     ),
-    Mutation("a flag", "csrc/scale/BUILD", '"-O3"', '"-O1"', [COMPILE_SCALE, MANIFEST]),
+    Mutation("a flag", "csrc/scale/BUILD", '"-O3"', '"-O1"', SCALE_RUNS),
     Mutation(
         "an architecture added",
         "csrc/scale/BUILD",
         '["8.9"]',
         '["8.9", "9.0"]',
-        [COMPILE_SCALE, MANIFEST],
+        SCALE_RUNS,
     ),
 ]
 

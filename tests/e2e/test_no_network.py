@@ -72,6 +72,7 @@ def test_every_step_runs_without_network(runs: Runs) -> None:
         "measure_accuracy",
         "verify_checkpoint",
         "write_manifest",
+        "write_provenance",
     }
 
 

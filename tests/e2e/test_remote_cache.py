@@ -19,6 +19,7 @@ STEPS = [
     "export_direct models/tiny:cached",
     "verify_checkpoint models/tiny:checkpoint",
     "write_manifest engines:tiny_cached",
+    "write_provenance engines:tiny_cached",
 ]
 # What a machine does for itself: links and settings in its own caches, seconds at most.
 OWN_PROCESSES = {

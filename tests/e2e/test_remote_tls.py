@@ -19,7 +19,7 @@ from token_issuer import TokenIssuer
 from workspace import Run, Workspace
 
 ENGINE = "engines:tiny_cached"
-STEPS = 8
+STEPS = 9
 HOUR = 3600
 
 NOT_READ = "[WARN] Failed to read from remote cache (1 occurrences so far): "

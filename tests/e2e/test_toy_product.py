@@ -179,10 +179,12 @@ def test_it_is_packaged_and_tested(workspace: Workspace) -> None:
     package = workspace.root / "dist" / "engines.toy" / "toy"
     assert sorted(path.name for path in package.iterdir()) == [
         "README.md",
+        "bom.cdx.json",
         "engine.json",
         "generation_config.json",
         "model.onnx",
         "model.onnx.data",
+        "provenance.json",
         "tokenizer.json",
         "tokenizer_config.json",
     ]

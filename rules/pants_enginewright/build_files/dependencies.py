@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Iterable, List, Type
 
+from pants.core.goals.package import OutputPathField
 from pants.engine.addresses import Addresses, UnparsedAddressInputs
 from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
@@ -24,6 +25,9 @@ from pants_enginewright.build_files.kind import Kind, Steps
 from pants_enginewright.build_files.plugin_files import plugin_files
 from pants_enginewright.steps.library import module_path
 from pants_enginewright.subsystems import EnginewrightSubsystem
+
+PROVENANCE = Steps.of("list_wheels", "write_provenance", environments=("provenance",))
+"""What runs for whatever is packaged."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ async def infer_enginewright_dependencies(
     wrapped = await Get(WrappedTarget, WrappedTargetRequest(address, "dependency inference"))
     target = wrapped.target
     steps = steps_of(target, unions.get(Kind))
+    if target.has_field(OutputPathField) and subsystem.provenance:
+        steps += PROVENANCE
     environments = [
         subsystem.environments[k] for k in steps.environments if k in subsystem.environments
     ]

@@ -16,6 +16,7 @@ from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.environments.tools import Tools, ToolsRequest
 from pants_enginewright.models.model_source import SourceFile
 from pants_enginewright.models.targets import TokenizerField
+from pants_enginewright.provenance.documents import DOCUMENTS, SIGNATURE
 from pants_enginewright.steps import action
 from pants_enginewright.steps.action import (
     ActionInput,
@@ -27,6 +28,7 @@ from pants_enginewright.steps.step_outputs import RESULT
 
 WRITTEN = ("engine.json", "README.md")
 """What the product's `describe` writes."""
+RESERVED = (*WRITTEN, *DOCUMENTS, SIGNATURE)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def plan_package(built: BuiltEngine) -> Dict[str, File]:
     Those of the checkpoint have the paths that they have there.
     """
     serving, own = built.source.serving.by_path(), built.artifacts.by_path()
-    taken = sorted({*serving} & {*own, *WRITTEN})
+    taken = sorted({*serving} & {*own, *RESERVED})
     if taken:
         raise InvalidTargetException(
             f"field `{TokenizerField.alias}` of the checkpoint of {built.source.address}: the "
@@ -123,7 +125,7 @@ def plan_inputs(
     pins = built.toolchain
     rows = [
         *built.source.files,
-        *(() if pins is None else (SourceFile("toolchain", pins.address, pins.source),)),
+        *(() if pins is None else (SourceFile.of_toolchain(pins),)),
         *(
             SourceFile(role, environment.address, wheel)
             for role, environment in tools

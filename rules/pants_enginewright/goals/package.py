@@ -26,8 +26,16 @@ from pants_enginewright.models.checked_model import (
     CheckGraph,
     CheckWeights,
 )
+from pants_enginewright.models.model_source import ModelSource, SourceFile
 from pants_enginewright.models.onnx_model import OnnxModelRequest
 from pants_enginewright.models.targets import ModelOriginField
+from pants_enginewright.provenance import provenance
+from pants_enginewright.provenance.provenance import (
+    LIBRARY,
+    MODEL,
+    Provenance,
+    WriteProvenance,
+)
 from pants_enginewright.steps import finished_package
 from pants_enginewright.steps.files import ComposeFiles, Files
 from pants_enginewright.steps.finished_package import FinishedPackage, FinishPackage
@@ -59,6 +67,13 @@ class CodeFieldSet(PackageFieldSet):
     environment: EnvironmentField
 
 
+async def with_provenance(request: WriteProvenance, output_path: OutputPathField) -> FinishPackage:
+    """The package with the documents about it."""
+    written = await Get(Provenance, WriteProvenance, request)
+    files = await Get(Files, ComposeFiles, request.with_provenance(written))
+    return FinishPackage(files, (*request.steps, *written.steps), output_path)
+
+
 @rule(desc="Package an engine", level=LogLevel.DEBUG)
 async def package_engine(field_set: EngineFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id  # Named so that every run records where its steps' results came from.
@@ -66,9 +81,12 @@ async def package_engine(field_set: EngineFieldSet, run_id: RunId) -> BuiltPacka
     sizes = engine.describe_sizes()
     if sizes is not None:
         logger.info(f"{engine.address}: {sizes}")
-    finished = await Get(
-        FinishedPackage, FinishPackage(engine.package, engine.steps, field_set.output_path)
-    )
+    toolchain = engine.built.toolchain
+    pins = () if toolchain is None else (SourceFile.of_toolchain(toolchain),)
+    known = (*engine.built.source.files, *pins)
+    documented = WriteProvenance(field_set.address, MODEL, engine.package, engine.steps, known)
+    whole = await with_provenance(documented, field_set.output_path)
+    finished = await Get(FinishedPackage, FinishPackage, whole)
     return finished.package
 
 
@@ -84,7 +102,10 @@ async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage
         Files, ComposeFiles((*model.graph.entries, *model.data.entries, *described))
     )
     steps = (*model.steps, graph.step, weights.step)
-    finished = await Get(FinishedPackage, FinishPackage(package, steps, field_set.output_path))
+    known = ModelSource.of_model(model).files
+    documented = WriteProvenance(field_set.address, MODEL, package, steps, known)
+    whole = await with_provenance(documented, field_set.output_path)
+    finished = await Get(FinishedPackage, FinishPackage, whole)
     return finished.package
 
 
@@ -92,9 +113,9 @@ async def package_model(field_set: ModelFieldSet, run_id: RunId) -> BuiltPackage
 async def package_code(field_set: CodeFieldSet, run_id: RunId) -> BuiltPackage:
     del run_id
     code = await Get(CompiledCode, CompileRequest, CompileRequest.by_user(field_set.address))
-    finished = await Get(
-        FinishedPackage, FinishPackage(code.files, (code.step,), field_set.output_path)
-    )
+    documented = WriteProvenance(field_set.address, LIBRARY, code.files, (code.step,))
+    whole = await with_provenance(documented, field_set.output_path)
+    finished = await Get(FinishedPackage, FinishPackage, whole)
     return finished.package
 
 
@@ -108,4 +129,5 @@ def rules() -> Iterable[Any]:
         *compilation.rules(),
         *checked_model.rules(),
         *finished_package.rules(),
+        *provenance.rules(),
     )

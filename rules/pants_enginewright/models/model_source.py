@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from pants.engine.addresses import Address
 
+from pants_enginewright.environments.toolchain import Toolchain
 from pants_enginewright.models.checkpoint import Checkpoint
 from pants_enginewright.models.onnx_model import OnnxModel, ReplacedSubgraphs
 from pants_enginewright.models.origin import Generation, LengthLimit, Origin
@@ -22,6 +23,10 @@ class SourceFile:
     role: str
     address: Optional[Address]
     file: File
+
+    @classmethod
+    def of_toolchain(cls, toolchain: Toolchain) -> SourceFile:
+        return cls("toolchain", toolchain.address, toolchain.source)
 
     def described(self) -> Dict[str, Any]:
         return {

@@ -25,6 +25,7 @@ from pants.util.logging import LogLevel
 
 from pants_enginewright import canonical_json
 from pants_enginewright.environments import tools
+from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.environments.tools import Tools, ToolsRequest
 from pants_enginewright.steps import library, step_outputs
 from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
@@ -142,6 +143,16 @@ class _Warnings:
 
 
 @dataclass(frozen=True)
+class MadeWith:
+    """What a step ran with; the key names all of it."""
+
+    request: ActionRequest
+    environment: ToolEnvironment
+    library: str
+    """Digest of the tree of the library's modules."""
+
+
+@dataclass(frozen=True)
 class ActionResult:
     action: str
     address: str
@@ -159,11 +170,19 @@ class ActionResult:
     """sha256 of the tree of what it put out when it ran once more, to compare."""
     is_fresh: bool = False
     """Whether it ran past all caches, and so in each run anew."""
+    made_with: Optional[MadeWith] = None
+    """None of what is no step of the library, as a file of tests."""
     warnings: Tuple[str, ...] = field(init=False)
     """What the step warns of; read once, since the record of every run asks for it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "warnings", self.read(_Warnings).warnings)
+
+    @property
+    def origin(self) -> MadeWith:
+        """Of a step of the library."""
+        assert self.made_with is not None
+        return self.made_with
 
     def read(self, kind: Type[R]) -> R:
         """What the step says, as a frozen dataclass with the fields that a rule asks for."""
@@ -289,6 +308,7 @@ async def run_action(
         result.metadata,
         repeated,
         request.fresh or damage is not None,
+        MadeWith(request, environment, library.digest.fingerprint),
     )
 
 

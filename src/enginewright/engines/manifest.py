@@ -69,7 +69,8 @@ class Manifest:
     built: Annotated[tuple[str, ...], NOT_EMPTY, UNIQUE]
     """Those of `files` that the product built."""
     files: Mapping[str, FileDigest]
-    """Every file of the package by its path in it, but this one and the README."""
+    """Every file of the package by its path in it, but this one, the README and those about the
+    package (`enginewright.provenance`)."""
     tensors: tuple[EngineTensor, ...]
     inputs: tuple[BuildInput, ...]
     reproducibility: Tier

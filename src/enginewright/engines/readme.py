@@ -28,6 +28,8 @@ def render(manifest: Manifest, product: Product, part: ReadmePart) -> str:
         *(_file(manifest, name) for name in manifest.built),
         *_limits(manifest),
         "`engine.json`: inputs of the build with their hashes, tensors, limits, options.",
+        "`bom.cdx.json` and `provenance.json`, where the package has them: what the engine was "
+        "made of (CycloneDX), and how (in-toto, SLSA).",
         f"Reproducibility: {manifest.reproducibility}.",
     )
     sections = (

@@ -15,8 +15,8 @@ from enginewright.toolchains.wheel import (
     libraries_in,
     uncovered_requirements,
     unlocked_wheel,
-    wheel_metadata,
 )
+from enginewright.toolchains.wheel_metadata import wheel_metadata
 
 
 def lock_toolchain(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from email.parser import HeaderParser
 from pathlib import Path
@@ -17,22 +16,12 @@ from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
 from enginewright.toolchains.lock_file import LockedPackage
 from enginewright.toolchains.markers import holds
+from enginewright.toolchains.wheel_metadata import ZIP_ERRORS
 
 _SHARED_LIBRARY = re.compile(r".+\.so(?:\.\d+)*", re.ASCII)
 MAX_LIBRARY = 8 << 30
 """Bytes of one unpacked library; more is a zip bomb."""
 MAX_LIBRARIES = 256
-MAX_METADATA = 1 << 20
-_ZIP_ERRORS = (
-    OSError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    RuntimeError,
-    NotImplementedError,
-    ValueError,
-)
-"""What Python's zip reader raises for a damaged or encrypted file."""
 
 
 def uncovered_requirements(
@@ -75,19 +64,6 @@ def uncovered_requirements(
             )
 
 
-def wheel_metadata(path: Path) -> str:
-    """The text of the wheel's METADATA; raises `InputError` for a file that is no wheel."""
-    try:
-        with zipfile.ZipFile(path) as wheel:
-            names = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
-            if len(names) != 1:
-                raise InputError(Problem("not a wheel", str(path), "one METADATA", str(len(names))))
-            with wheel.open(names[0]) as stream:
-                return stream.read(MAX_METADATA).decode("utf-8", "replace")
-    except _ZIP_ERRORS as error:
-        raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
-
-
 def libraries_in(path: Path, prefixes: tuple[str, ...]) -> dict[str, str]:
     """File name -> sha256 of the shared libraries in a wheel, a folder, or a file.
 
@@ -128,7 +104,7 @@ def _libraries_in_wheel(path: Path, prefixes: tuple[str, ...]) -> dict[str, str]
                             raise InputError(Problem("unpacks to too much", str(path)))
                         digest.update(block)
                 libraries[entry.filename.rsplit("/", 1)[-1]] = digest.hexdigest()
-    except _ZIP_ERRORS as error:
+    except ZIP_ERRORS as error:
         raise InputError(Problem("not a wheel", str(path), actual=str(error)[:200])) from error
     return libraries
 

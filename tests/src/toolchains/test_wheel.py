@@ -16,8 +16,8 @@ from enginewright.toolchains.wheel import (
     libraries_in,
     uncovered_requirements,
     unlocked_wheel,
-    wheel_metadata,
 )
+from enginewright.toolchains.wheel_metadata import wheel_metadata
 
 LINUX_X86_64 = linux_x86_64("3.11")
 MACOS_ARM64 = {

@@ -1,0 +1,1 @@
+"""Where a package comes from: bill of materials, statements, signatures and policies."""
