@@ -60,6 +60,16 @@ ACCURACY = {
         "notes": [],
     },
 }
+QUANTIZED = [
+    {
+        "name": f"model.layers.0.self_attn.{name}.weight",
+        "bytes_before": 98304,
+        "bytes_after": after,
+        "relative_error": error,
+        "kept": kept,
+    }
+    for name, after, error, kept in (("q", 27648, 0.25, ""), ("k", 98304, 0.0, "a pattern"))
+]
 
 
 def step(action: str, address: str, source: str, key: str = "k") -> dict[str, Any]:
@@ -92,6 +102,7 @@ def make_files(folder: Path, **changes: Any) -> ReportRequest:
     document["files"]["engine.plan"]["sha256"] = "e" * 64
     (other / "engine.json").write_text(json.dumps(document))
     (folder / "accuracy.json").write_text(json.dumps(ACCURACY))
+    (folder / "quantization.json").write_text(json.dumps({"tensors": QUANTIZED}))
     (folder / "record.json").write_text(json.dumps({"steps": STEPS, "totals": {}}))
     again = [{**one, "key": "k2"} for one in STEPS]
     (folder / "older.json").write_text(json.dumps({"steps": again, "totals": {}}))
@@ -100,6 +111,7 @@ def make_files(folder: Path, **changes: Any) -> ReportRequest:
         package,
         folder / "record.json",
         folder / "accuracy.json",
+        folder / "quantization.json",
         checkpoint,
         other,
         folder / "older.json",

@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("packages", type=Path, nargs="+", metavar="PACKAGE_DIR")
     parser.add_argument("--record", type=Path, metavar="FILE", help="the build record")
     parser.add_argument("--accuracy", type=Path, metavar="FILE", help="report.json of a test")
+    parser.add_argument("--quantization", type=Path, metavar="FILE", help="report.json of a model")
     parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="with safetensors files")
     parser.add_argument("--compare", type=Path, metavar="PACKAGE_DIR", help="another package")
     parser.add_argument("--compare-record", type=Path, metavar="FILE", help="another build record")
@@ -27,8 +28,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if len(options.packages) > 1 and (options.accuracy or options.checkpoint or options.compare):
-        what = "--accuracy, --checkpoint and --compare are of one package"
+    of_one = (options.accuracy, options.quantization, options.checkpoint, options.compare)
+    if len(options.packages) > 1 and any(of_one):
+        what = "--accuracy, --quantization, --checkpoint and --compare are of one package"
         fix = "make the reports one by one, then all of them for the index"
         raise InputError(Problem(what, "arguments", "1", f"{len(options.packages)} packages", fix))
     if options.compare_record is not None and options.record is None:
@@ -39,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
                 package,
                 options.record,
                 options.accuracy,
+                options.quantization,
                 options.checkpoint,
                 options.compare,
                 options.compare_record,

@@ -14,6 +14,7 @@ from enginewright.report.html import Section, page, paragraph, table, wide
 from enginewright.report.memory import memory_section
 from enginewright.report.model import model_section
 from enginewright.report.pictures import Box, flow
+from enginewright.report.quantization import quantization_section
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class ReportRequest:
     record: Path | None = None
     accuracy: Path | None = None
     """A `report.json` of an accuracy test."""
+    quantization: Path | None = None
+    """A `report.json` of a packaged `quantized_model`."""
     checkpoint: Path | None = None
     """Folder of safetensors files: the structure of the model is that of their headers."""
     other: Path | None = None
@@ -49,6 +52,8 @@ def make_report(request: ReportRequest) -> Report:
     sections.append(memory_section(manifest.size_estimate, str(where)))
     if request.accuracy is not None:
         sections.append(accuracy_section(read_accuracy(request.accuracy)))
+    if request.quantization is not None:
+        sections.append(quantization_section(request.quantization))
     sections += [_components(manifest), _provenance(manifest)]
     if request.other is not None:
         sections.append(_comparison(manifest, read_manifest(request.other / NAME)))

@@ -86,6 +86,16 @@ def test_each_bound_stands_beside_its_number(tmp_path: Path) -> None:
     assert "NOT MEASURED: 1025 tokens and more" in report.text
 
 
+def test_errors_of_quantized_tensors(tmp_path: Path) -> None:
+    report = make_report(make_files(tmp_path))
+    assert tables(report)["Quantized tensors"][1:] == [
+        ["model.layers.0.self_attn.q.weight", "98,304", "27,648", "0.25", "quantized"],
+        ["model.layers.0.self_attn.k.weight", "98,304", "98,304", "0", "a pattern"],
+    ]
+    assert "1 of 2 tensors are quantized" in report.text
+    assert ">…layers.0.self_attn.q.weight</text>" in report.text
+
+
 def test_only_what_differs_is_compared(tmp_path: Path) -> None:
     found = tables(make_report(make_files(tmp_path)))
     assert found["Differences"] == [
