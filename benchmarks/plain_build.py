@@ -54,7 +54,7 @@ def export_model(checkpoint: Path, outputs: Path) -> OnnxRecord:
     config_path = checkpoint / "config.json"
     document = canonical_json.read_object(config_path)
     config = parse_config(document, str(config_path))
-    model = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
+    model, _ = load_model(config, document, [checkpoint / "model.safetensors"], SPEC.dtype)
     graph = export(task_module(model, config, TASKS[SPEC.task], read_embedding({})), config, SPEC)
     return write_model(apply(Clean(), graph, "the traced graph").model, outputs)
 

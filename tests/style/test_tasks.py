@@ -10,7 +10,7 @@ from pathlib import Path
 TREE = Path(__file__).parents[2]
 LIBRARY, PLUGIN = TREE / "src" / "enginewright", TREE / "rules" / "pants_enginewright"
 TABLE = PLUGIN / "models" / "tasks.py"
-ROOMS = ("feature_extraction", "raw_tensors", "text_generation")
+ROOMS = ("classification", "feature_extraction", "raw_tensors", "text_generation")
 NAMES = re.compile("|".join([*ROOMS, *(room.replace("_", "-") for room in ROOMS)]))
 
 

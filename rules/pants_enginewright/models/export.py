@@ -149,9 +149,14 @@ async def replace_subgraphs(request: ReplaceSubgraphs) -> ReplacedModel:
 @rule
 async def export_with_torch(request: ExportWithTorch) -> TorchExport:
     fields, checkpoint = request.fields, request.checkpoint
-    # NB: a decoder's graph does not depend on it.
-    is_embedding = not TASKS[fields.task.value].is_decoder
-    recipe = [ActionInput.of("embedding", checkpoint.embedding, "checkpoint")] * is_embedding
+    recipe = []
+    if TASKS[fields.task.value].has_recipe:
+        dense = [file for file in checkpoint.beside.entries if file.name.endswith(".safetensors")]
+        layers = await Get(Files, ComposeFiles(tuple(dense)))
+        recipe = [
+            ActionInput.of("embedding", checkpoint.embedding, "checkpoint"),
+            ActionInput.of("dense", layers, "dense"),
+        ]
     result = await Get(
         ActionResult,
         ActionRequest,

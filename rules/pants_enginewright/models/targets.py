@@ -32,6 +32,8 @@ BESIDE = (
     "sentence_bert_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
+    "*_Dense/config.json",
+    "*_Dense/model.safetensors",
     "*_Pooling/config.json",
 )
 """Files beside the config that say how a model is used: they are read where they are there."""

@@ -23,6 +23,8 @@ class Task:
     """Whether the exporter `direct` writes its graph, and its size follows from the config."""
     is_exported: bool = True
     """Whether a checkpoint can be exported for it."""
+    has_recipe: bool = False
+    """Whether its graph ends with the checkpoint's own recipe for embeddings."""
     has_cache: bool = False
     """Whether its graph keeps keys and values; only the exporter `direct` writes such a one."""
 
@@ -68,6 +70,23 @@ TASKS: Dict[str, Task] = {
             "text_dataset",
             ("batch", "sequence"),
             "input_ids and attention_mask to embeddings",
+            has_recipe=True,
+        ),
+        Task(
+            "text-classification",
+            "classification",
+            "text_dataset",
+            ("batch", "sequence"),
+            "input_ids, attention_mask and token_type_ids to logits, of a text or a pair",
+            read_beside=("tokenizer.json",),
+        ),
+        Task(
+            "token-classification",
+            "classification",
+            "text_dataset",
+            ("batch", "sequence"),
+            "input_ids and attention_mask to logits of each token",
+            read_beside=("tokenizer.json",),
         ),
         Task(
             "raw-tensors",

@@ -78,7 +78,8 @@ async def find_checkpoint(fields: CheckpointReference) -> FoundReference:
         ActionInput.of("config", reference.config, "reference"),
         ActionInput.of("weights", reference.weights, "reference"),
     )
-    return FoundReference(inputs, reference.tokenizer, is_file=False)
+    others = (*reference.tokenizer.entries, *reference.beside.entries)
+    return FoundReference(inputs, await Get(Files, ComposeFiles(others)), is_file=False)
 
 
 @rule

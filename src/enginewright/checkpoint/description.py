@@ -34,7 +34,7 @@ from enginewright.errors import InputError, Problem
 class CheckpointDescription:
     config: Config
     document: Mapping[str, Any]
-    """`config.json` without fields that have no effect."""
+    """`config.json` without fields that are known to have no effect."""
     weights: VerifiedCheckpoint
     embedding: EmbeddingDescription
     serving: Serving
@@ -107,7 +107,12 @@ def describe_checkpoint(
     if problems or serving is None:
         raise InputError(problems)
     return CheckpointDescription(
-        config, normalise(content), verified, read_embedding(files), serving
+        config,
+        # Of a family that nobody describes any field may count: names of classes, the padding's id.
+        content if isinstance(config, OtherConfig) else normalise(content),
+        verified,
+        read_embedding(files),
+        serving,
     )
 
 

@@ -28,12 +28,29 @@ MODES: Mapping[str, str] = {
 _NO_EFFECT = {"word_embedding_dimension", "embedding_dimension", "pooling_mode", "include_prompt"}
 
 
+ACTIVATIONS = ("GELU", "Identity", "ReLU", "SiLU", "Sigmoid", "Tanh")
+"""Classes of `torch.nn` without parameters."""
+
+
+@dataclass(frozen=True)
+class DenseLayer:
+    weights: str
+    """The file with them, by its path in the checkpoint."""
+    inputs: int
+    outputs: int
+    bias: bool
+    activation: str
+    """One of `ACTIVATIONS`."""
+
+
 @dataclass(frozen=True)
 class EmbeddingRecipe:
     pooling: tuple[str, ...]
     """Names of `MODES`; the vectors of several stand one behind the other."""
     normalized: bool
     """Whether the vector is brought to length 1."""
+    dense: tuple[DenseLayer, ...] = ()
+    """What the pooled vector goes through, in order."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +92,15 @@ def _read(modules: list[Any], files: Mapping[str, Path]) -> EmbeddingRecipe:
     problems: list[Problem] = []
     kinds = [_kind(module) for module in modules]
     pooling: tuple[str, ...] = ()
-    if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
+    layers: list[DenseLayer] = []
+    tail = [kind for kind in kinds[2:] if kind != "Dense"]
+    is_known = kinds[:2] == ["Transformer", "Pooling"] and tail in ([], ["Normalize"])
+    if not is_known or (tail and kinds[-1] != "Normalize"):
         problems.append(
             Problem(
                 "the exporter does not know this chain of modules",
                 MODULES,
-                "Transformer, Pooling, and Normalize or nothing",
+                "Transformer, Pooling, any number of Dense, and Normalize or nothing",
                 ", ".join(kinds) or "no modules",
                 "no exporter has another chain; export a checkpoint without these modules",
             )
@@ -100,8 +120,38 @@ def _read(modules: list[Any], files: Mapping[str, Path]) -> EmbeddingRecipe:
                     "put it there; where `files` or `tokenizer` name the files, name it too",
                 )
             )
+        dense = [item for item, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
+        layers = [
+            layer for item in dense if (layer := _dense(str(item.get("path", "")), files, problems))
+        ]
     raise_if_any(problems)
-    return EmbeddingRecipe(pooling, normalized="Normalize" in kinds)
+    return EmbeddingRecipe(pooling, "Normalize" in kinds, tuple(layers))
+
+
+def _dense(folder: str, files: Mapping[str, Path], problems: list[Problem]) -> DenseLayer | None:
+    name, weights = f"{folder}/config.json", f"{folder}/model.safetensors"
+    absent = [path for path in (name, weights) if path not in files]
+    if absent:
+        what = "files of a dense layer are missing"
+        fix = "put them beside config.json; where `files` or `tokenizer` name the files, name them"
+        problems.append(Problem(what, MODULES, f"{name}, {weights}", ", ".join(absent), fix))
+        return None
+    document = canonical_json.read_object(files[name])
+    inputs, outputs = document.get("in_features"), document.get("out_features")
+    bias = document.get("bias", True)
+    activation = str(document.get("activation_function", "Tanh")).rpartition(".")[2]
+    known = {"in_features", "out_features", "bias", "activation_function"}
+    neutral = {"module_input_name": "sentence_embedding", "module_output_name": None}
+    odd = [n for n, v in document.items() if n not in known and (n, v) not in neutral.items()]
+    sound = type(inputs) is int and type(outputs) is int and inputs > 0 and outputs > 0
+    if odd or activation not in ACTIVATIONS or not isinstance(bias, bool) or not sound:
+        what = "the exporter does not know this dense layer"
+        expected = f"in_features, out_features, bias, and one of {', '.join(ACTIVATIONS)}"
+        problems.append(Problem(what, name, expected, str(document)[:200]))
+        return None
+    assert isinstance(inputs, int)
+    assert isinstance(outputs, int)
+    return DenseLayer(weights, inputs, outputs, bias, activation)
 
 
 def _kind(module: object) -> str:

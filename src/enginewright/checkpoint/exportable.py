@@ -6,16 +6,21 @@ from enginewright.checkpoint.config import Config, DecoderConfig, OtherConfig
 from enginewright.checkpoint.rope import ROPE_TYPES
 from enginewright.errors import Problem, raise_if_any
 from enginewright.families.registry import exportable, families
+from enginewright.tasks.registry import TASKS
 
 WHERE = "config.json"
 
 
 def tasks_of(config: Config) -> tuple[str, ...]:
     """Tasks that a checkpoint of this architecture can be exported for, sorted."""
-    if isinstance(config, OtherConfig):
-        return ()
-    classes = config.family.tasks
-    return tuple(sorted(task for task, name in classes.items() if name == config.architecture))
+    classes = {} if isinstance(config, OtherConfig) else config.family.tasks
+    named = {task for task, name in classes.items() if name == config.architecture}
+    return tuple(sorted({*named, *generic_tasks(config.architecture)}))
+
+
+def generic_tasks(architecture: str) -> tuple[str, ...]:
+    """Those that the torch exporter traces for a class whose family nobody describes."""
+    return tuple(name for name, task in TASKS.items() if task.takes(architecture))
 
 
 def check_exportable(config: Config, task: str) -> None:
@@ -29,7 +34,7 @@ def export_problems(config: Config, task: str) -> list[Problem]:
     The classes that a task takes are known where families name it.
     """
     problems = []
-    if exportable(task) and task not in tasks_of(config):
+    if is_limited(task) and task not in tasks_of(config):
         problems.append(_wrong_class(config, task))
     if config.quantized:
         problems.append(
@@ -57,6 +62,11 @@ def export_problems(config: Config, task: str) -> list[Problem]:
     return problems
 
 
+def is_limited(task: str) -> bool:
+    """Whether the classes are known that compute it."""
+    return bool(exportable(task)) or (task in TASKS and TASKS[task].classes is not None)
+
+
 def _wrong_class(config: Config, task: str) -> Problem:
     others = tasks_of(config)
     fix = "no exporter has another architecture for this task"
@@ -69,7 +79,7 @@ def _wrong_class(config: Config, task: str) -> Problem:
     return Problem(
         f"a checkpoint of this architecture cannot be exported for {task}",
         f"{WHERE}, `architectures`",
-        ", ".join(exportable(task)),
+        ", ".join(exportable(task)) or f"a class whose name ends in {TASKS[task].classes}",
         f"`{config.architecture}`",
         fix,
     )

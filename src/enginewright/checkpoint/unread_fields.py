@@ -42,7 +42,7 @@ def without_effect() -> frozenset[str]:
 
 
 def normalise(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A config without fields that have no effect.
+    """A config of a known family without fields that have no effect.
 
     Checkpoints whose configs differ only in these, or in white space, give the same bytes, so no
     later step runs again.

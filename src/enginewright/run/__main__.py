@@ -25,10 +25,15 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--json", action="store_true", help="one JSON object at the end instead of a stream"
     )
+    taken: set[str] = set()
     for tasks in rooms().values():
         runner = runner_of(tasks[0])
         group = result.add_argument_group(runner.TITLE, "task " + ", ".join(t.name for t in tasks))
         for argument in runner.ARGUMENTS:
+            # Several forms may have one: it is an option once.
+            if argument.flag in taken:
+                continue
+            taken.add(argument.flag)
             group.add_argument(
                 argument.flag,
                 type=argument.kind,

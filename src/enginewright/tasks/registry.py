@@ -28,10 +28,17 @@ class Task:
     """Whether the graph of a causal decoder computes it: what the direct exporter writes."""
     has_cache: bool = False
     """Whether keys and values of earlier tokens are inputs and outputs of that graph."""
+    classes: str | None = None
+    """How the names of the library's classes end that compute it, whatever their family: the torch
+    exporter traces them in a generic form. Empty: of every class, without its head."""
     is_exported: bool = True
     """Whether a checkpoint can be exported for it; else only files that exist are of it."""
     has_recipe: bool = False
     """Whether its graph ends with the checkpoint's own recipe for embeddings (embedding.json)."""
+
+    def takes(self, architecture: str) -> bool:
+        """Whether the generic form computes it for the class of that name."""
+        return self.classes is not None and architecture.endswith(self.classes)
 
     def part(self, name: str) -> Any:
         """A module of the room, such as `measure`."""
@@ -39,6 +46,7 @@ class Task:
 
 
 _EXTRACTION = "enginewright.tasks.feature_extraction"
+_CLASSIFICATION = "enginewright.tasks.classification"
 _TENSORS = "enginewright.tasks.raw_tensors"
 _GENERATION = "enginewright.tasks.text_generation"
 _PROMPT = '--prompt "Once upon a time"'
@@ -46,7 +54,21 @@ _PROMPT = '--prompt "Once upon a time"'
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task("feature-extraction", _EXTRACTION, "--lines sentences.txt", has_recipe=True),
+        Task(
+            "feature-extraction", _EXTRACTION, "--lines sentences.txt", has_recipe=True, classes=""
+        ),
+        Task(
+            "text-classification",
+            _CLASSIFICATION,
+            "--pairs pairs.tsv",
+            classes="ForSequenceClassification",
+        ),
+        Task(
+            "token-classification",
+            _CLASSIFICATION,
+            "--lines sentences.txt",
+            classes="ForTokenClassification",
+        ),
         Task("raw-tensors", _TENSORS, "--tensors inputs.npz", is_exported=False),
         Task("text-generation", _GENERATION, _PROMPT, is_decoder=True),
         Task("text-generation-with-past", _GENERATION, _PROMPT, is_decoder=True, has_cache=True),

@@ -45,7 +45,11 @@ class TextTokenizer:
 
     def check_same(self, text: str, ids: Sequence[int], *, special: bool = True) -> None:
         """Raise `InputError` unless this tokenizer reads the text as these ids."""
-        own = self.encode(text, special=special)
+        self.check_equal(self.encode(text, special=special), ids)
+
+    def check_equal(self, own: Sequence[int], ids: Sequence[int]) -> None:
+        """Raise `InputError` unless what this tokenizer reads, `own`, is what the engine's does."""
+        own = list(own)
         if own == list(ids):
             return
         pairs = enumerate(zip(own, ids, strict=False))

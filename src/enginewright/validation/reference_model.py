@@ -26,7 +26,7 @@ _MOST_NAMES = 20
 class ReferenceModel:
     module: Any
     vocabulary: int
-    """Token ids that its embedding has."""
+    """Token ids that its embedding has; 0 for a model without words."""
     unused: tuple[str, ...]
     """Tensors of the weights that the library does not take."""
 
@@ -36,10 +36,12 @@ class ReferenceModel:
         files: ReferenceFiles,
         request: MeasurementRequest,
         *,
-        causal: bool,
+        auto: str = "AutoModel",
         attention: str = "eager",
     ) -> ReferenceModel:
         """On the request's device, in its dtype; `attention` as transformers names it.
+
+        `auto` names the library's class that finds the model's.
 
         Raises `InputError` when transformers refuses them, and when a tensor of the model is
         missing from the weights: transformers would fill it with random numbers.
@@ -47,13 +49,13 @@ class ReferenceModel:
         torch.set_num_threads(request.threads)
         transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        auto: Any = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+        loader: Any = getattr(transformers, auto)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             for name_there, path in _standard_names(files).items():
                 (folder / name_there).symlink_to(path.resolve())
             try:
-                module, information = auto.from_pretrained(
+                module, information = loader.from_pretrained(
                     folder,
                     dtype=getattr(torch, request.reference_dtype),
                     attn_implementation=attention,
@@ -67,7 +69,7 @@ class ReferenceModel:
         _check_missing(files, information["missing_keys"])
         unused = tuple(sorted(map(str, information["unexpected_keys"])))
         module = module.to(request.reference_device)
-        return cls(module.eval(), int(module.config.vocab_size), unused)
+        return cls(module.eval(), int(getattr(module.config, "vocab_size", 0)), unused)
 
     @property
     def device(self) -> torch.device:

@@ -48,7 +48,8 @@ def test_row_e4_the_pooling_is_that_of_the_checkpoint(
 @pytest.mark.parametrize(
     ("pooling", "kinds", "message"),
     [
-        (CLS, ("Transformer", "Pooling", "Dense"), "does not know this chain of modules"),
+        (CLS, ("Transformer", "Pooling", "Dense"), "files of a dense layer are missing"),
+        (CLS, ("Transformer", "Dense", "Pooling"), "does not know this chain of modules"),
         (CLS, ("Transformer",), "does not know this chain of modules"),
         (None, ("Transformer", "Pooling"), "the config of the pooling is missing"),
         ({}, ("Transformer", "Pooling"), "does not know this pooling"),

@@ -112,7 +112,7 @@ def test_a_sound_checkpoint(checkpoint: Checkpoint) -> None:
             "length": {"tokens": 16, "source": "max_position_embeddings"},
             "model_type": "qwen3",
             "parameters": parameters,
-            "tasks": ["text-generation", "text-generation-with-past"],
+            "tasks": ["feature-extraction", "text-generation", "text-generation-with-past"],
             "tensors": 13,
         },
     }

@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import onnx_ir as ir
 import torch
 
-from enginewright.checkpoint.config import Config, DecoderConfig
+from enginewright.checkpoint.config import Config, DecoderConfig, OtherConfig
 from enginewright.checkpoint.embedding import EmbeddingDescription
-from enginewright.checkpoint.exportable import check_exportable
+from enginewright.checkpoint.exportable import check_exportable, is_limited
 from enginewright.errors import InputError, Problem
 from enginewright.exporters.torch.exact_rotary import use_exact_rotary
 from enginewright.exporters.torch.spec import ExportSpec
-from enginewright.families.registry import exportable
 from enginewright.tasks.registry import Task
 from enginewright.tasks.signature import Signature, TensorSignature
 
@@ -28,6 +27,8 @@ class TaskModule(Protocol):
 
     signature: Signature
     model: torch.nn.Module
+    dense: torch.nn.ModuleList
+    """Layers after the pooling, of a task with a recipe for embeddings; others lack it."""
 
 
 def check_task(config: Config, task: Task) -> None:
@@ -37,7 +38,7 @@ def check_task(config: Config, task: Task) -> None:
         where = "parameter `task`"
         raise InputError(Problem("torch traces no KV cache", where, expected, task.name, fix))
     check_exportable(config, task.name)
-    if not exportable(task.name):  # a task that no family names: its room says what it takes
+    if not is_limited(task.name):  # its room says what it takes
         task.part("torch_module").check(config, task.name)
 
 
@@ -53,12 +54,15 @@ def task_module(
     return module
 
 
-def export(module: TaskModule, config: Config, spec: ExportSpec) -> ir.Model:
+def export(
+    module: TaskModule, config: Config, spec: ExportSpec, limit: int | None = None
+) -> ir.Model:
     """Trace `module`; all axes of the inputs are named and dynamic.
 
-    Changes the rotary embeddings of `module`, see `exact_rotary`.
+    `limit` is the longest sequence in tokens; None: not known. Changes the rotary embeddings of
+    `module`, see `exact_rotary`. Raises `InputError` where torch cannot trace a model whose family
+    is not known.
     """
-    limit = getattr(config, "max_position_embeddings", None)
     if isinstance(config, DecoderConfig):
         use_exact_rotary(module.model, config)
     dimensions: dict[str, Any] = {
@@ -81,18 +85,36 @@ def export(module: TaskModule, config: Config, spec: ExportSpec) -> ir.Model:
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.onnx.export(
-            module,
-            examples,
-            dynamo=True,
-            opset_version=spec.opset,
-            input_names=list(dynamic),
-            output_names=[module.signature.output.name],
-            dynamic_shapes=dynamic,
-            verbose=False,
-        )
+        try:
+            program = torch.onnx.export(
+                module,
+                examples,
+                dynamo=True,
+                opset_version=spec.opset,
+                input_names=list(dynamic),
+                output_names=[module.signature.output.name],
+                dynamic_shapes=dynamic,
+                verbose=False,
+            )
+        except Exception as error:  # whatever the model's code and torch make of each other
+            if not isinstance(config, OtherConfig):
+                raise
+            raise InputError(_untraceable(config, error)) from error
     assert program is not None
     return program.model
+
+
+def _untraceable(config: OtherConfig, error: Exception) -> Problem:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return Problem(
+        "torch cannot trace this architecture in the generic form",
+        "config.json, `architectures`",
+        "a class that takes the task's inputs alone, with axes of any size",
+        f"`{config.architecture}`: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}",
+        "export it elsewhere, and take the file in with `onnx_file`",
+    )
 
 
 def _dtype(tensor: TensorSignature) -> torch.dtype:

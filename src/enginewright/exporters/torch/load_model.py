@@ -11,7 +11,7 @@ import torch
 import transformers
 from safetensors import safe_open
 
-from enginewright.checkpoint.config import Config
+from enginewright.checkpoint.config import Config, OtherConfig
 from enginewright.checkpoint.safetensors_header import quote, read_header
 from enginewright.checkpoint.tensor_layout import BUFFERS
 from enginewright.errors import InputError, Problem, raise_if_any
@@ -24,38 +24,57 @@ TORCH_DTYPES: Mapping[str, torch.dtype] = {
 
 
 def load_model(
-    config: Config, document: Mapping[str, Any], weights: Sequence[Path], dtype: str
-) -> torch.nn.Module:
+    config: Config,
+    document: Mapping[str, Any],
+    weights: Sequence[Path],
+    dtype: str,
+    *,
+    headless: bool = False,
+) -> tuple[torch.nn.Module, tuple[str, ...]]:
     """The model of `config` (`document` is its JSON) in evaluation mode, its weights as `dtype`.
 
-    Raises `InputError` for tensors that are missing or superfluous, and for values that `dtype`
-    cannot hold.
+    And warnings: with `headless` it is the library's class without a head, as `AutoModel` has it,
+    and tensors of a head are left out. Raises `InputError` for tensors that are missing or
+    superfluous, and for values that `dtype` cannot hold.
     """
-    model, report = _build(config, document, _read_tensors(weights, TORCH_DTYPES[dtype]), dtype)
+    tensors = _read_tensors(weights, TORCH_DTYPES[dtype])
+    model, report = _build(config, document, tensors, dtype, headless)
+    heads = [str(name) for name in report["unexpected_keys"]] if headless else []
+    heads = [name for name in heads if type(model).__name__ != config.architecture]
     problems = [
         Problem(f"the model and its weights disagree: {kind}", quote(str(name)))
         for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
         for name in sorted(report[kind], key=str)
         # No task of ours uses the pooler.
-        if not str(name).startswith("pooler.")
+        if not str(name).startswith("pooler.") and str(name) not in heads
     ]
     raise_if_any(problems)
-    return model.eval().requires_grad_(False)
+    left_out = f"left out, for they are of a head: {', '.join(sorted(heads)[:20])}"
+    return model.eval().requires_grad_(False), (left_out,) if heads else ()
 
 
 def _build(
-    config: Config, document: Mapping[str, Any], tensors: dict[str, torch.Tensor], dtype: str
+    config: Config,
+    document: Mapping[str, Any],
+    tensors: dict[str, torch.Tensor],
+    dtype: str,
+    headless: bool,
 ) -> tuple[torch.nn.Module, Mapping[str, Any]]:
     """The model, and what the library says about keys that did not match."""
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         library_config = transformers.CONFIG_MAPPING[config.model_type].from_dict(dict(document))
         # TensorRT for RTX has no float32 kernel for the operator that "sdpa" becomes at opset 23.
-        implementation = "eager" if dtype == "float32" else "sdpa"
+        is_known = not isinstance(config, OtherConfig)
+        implementation = "sdpa" if dtype != "float32" and is_known else "eager"
         library_config._attn_implementation = implementation
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model, report = getattr(transformers, config.architecture).from_pretrained(
+            name = config.architecture
+            if headless:
+                base: Any = transformers.MODEL_MAPPING[type(library_config)]
+                name = base.__name__
+            model, report = getattr(transformers, name).from_pretrained(
                 None,
                 config=library_config,
                 state_dict=tensors,

@@ -28,29 +28,33 @@ class SentenceEncoder:
     """Goes before each sentence."""
 
     @classmethod
-    def load(cls, files: Mapping[str, Path], where: str) -> SentenceEncoder:
-        """From `files`, which are by path at `where`; raises `InputError` without a tokenizer."""
-        return cls(TextTokenizer.load(files, where), default_prompt(files))
+    def load(
+        cls, files: Mapping[str, Path], where: str, prompt_name: str | None = None
+    ) -> SentenceEncoder:
+        """From `files`, which are by path at `where`; raises `InputError` without a tokenizer, and
+        for a prompt's name that the checkpoint does not have.
+        """
+        return cls(TextTokenizer.load(files, where), find_prompt(files, prompt_name))
 
     def encode(self, sentence: str) -> list[int]:
         return self.tokenizer.encode(self.prompt + sentence)
 
 
-def default_prompt(files: Mapping[str, Path]) -> str:
-    """That of `default_prompt_name`; nothing where the checkpoint names none.
+def find_prompt(files: Mapping[str, Path], wanted: str | None = None) -> str:
+    """That of the name, or of `default_prompt_name`; nothing where the checkpoint names none.
 
     Raises `InputError` for a name that is not among the prompts.
     """
     path = files.get(PROMPTS)
     document = canonical_json.read_object(path) if path is not None else {}
-    name = document.get("default_prompt_name")
+    name = wanted if wanted is not None else document.get("default_prompt_name")
     if name is None:
         return ""
     prompts = document.get("prompts")
     known = prompts if isinstance(prompts, Mapping) else {}
     if not isinstance(known.get(name), str):
-        what = "the default prompt is not among the prompts"
-        where = f"{path}, `default_prompt_name`"
+        what = "the prompt is not among the checkpoint's prompts"
+        where = f"{path or PROMPTS}, `{'prompts' if wanted else 'default_prompt_name'}`"
         raise InputError(Problem(what, where, ", ".join(known) or "no prompts", repr(name)))
     return str(known[name])
 

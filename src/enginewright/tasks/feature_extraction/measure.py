@@ -40,7 +40,7 @@ def measure(
 ) -> Measured:
     """Each line alone and in padded batches; then rows of tokens up to the longest."""
     pooling = read_pooling(reference.others)
-    model = ReferenceModel.load(reference, request, causal=False)
+    model = ReferenceModel.load(reference, request)
     lines = held_out_text.lines(held_out_text.read(dataset))
     rows = encode(candidate, reference, pooling, lines[: request.max_samples], model.vocabulary)
 

@@ -8,18 +8,19 @@ Normalize.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 
 from enginewright import canonical_json
 from enginewright.errors import InputError, Problem, raise_if_any
 
 MODULES = "modules.json"
-SUPPORTED = ("Transformer", "Pooling", "Normalize")
+SUPPORTED = ("Transformer", "Pooling", "Dense", "Normalize")
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 _OLD_NAMES = {
     "pooling_mode_cls_token": "cls",
@@ -41,15 +42,20 @@ class Pooling:
     prompt: str = ""
     longest: int | None = None
     """Tokens that a sentence is cut to; None where no file says so."""
+    dense: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = ()
+    """Layers after the pooling."""
 
     @property
     def description(self) -> str:
         length = ", normalised" if self.normalize else ""
-        return f"{' and '.join(self.modes)} pooling{length}; {self.source}"
+        dense = f", {len(self.dense)} dense layers" if self.dense else ""
+        return f"{' and '.join(self.modes)} pooling{dense}{length}; {self.source}"
 
     def apply(self, states: torch.Tensor) -> torch.Tensor:
         """States [tokens, hidden] of one sentence without padding -> [hidden of all modes]."""
         vector = torch.cat([_POOL[mode](states) for mode in self.modes])
+        for layer in self.dense:
+            vector = layer(vector)
         return torch.nn.functional.normalize(vector, dim=0) if self.normalize else vector
 
 
@@ -93,8 +99,9 @@ def read_pooling(files: Mapping[str, Path]) -> Pooling:
             for kind in unknown
         ]
     )
-    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        expected = "Transformer, Pooling, and at most Normalize after them"
+    rest = kinds[2:-1] if kinds[-1:] == ["Normalize"] else kinds[2:]
+    if kinds[:2] != ["Transformer", "Pooling"] or any(kind != "Dense" for kind in rest):
+        expected = "Transformer, Pooling, any number of Dense, and at most Normalize after them"
         what = "the reference does not know this chain of modules"
         raise InputError(Problem(what, str(path), expected, ", ".join(kinds) or "no modules"))
     folders = dict(modules)
@@ -104,7 +111,31 @@ def read_pooling(files: Mapping[str, Path]) -> Pooling:
         f"from {MODULES}",
         _read_prompt(files),
         _read_longest(files),
+        tuple(_read_dense(files, folder) for kind, folder in modules if kind == "Dense"),
     )
+
+
+def _read_dense(files: Mapping[str, Path], folder: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    absent = [n for n in ("config.json", "model.safetensors") if f"{folder}/{n}" not in files]
+    if absent:
+        what = "files of a dense layer are not among the checkpoint's"
+        raise InputError(Problem(what, f"{MODULES}, {folder}", ", ".join(absent), "absent"))
+    document = canonical_json.read_object(files[f"{folder}/config.json"])
+    tensors = load_file(files[f"{folder}/model.safetensors"])
+    dotted = str(document.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    if not dotted.startswith("torch.nn."):
+        what = "the reference does not know this activation"
+        raise InputError(Problem(what, f"{folder}/config.json", "one of torch.nn", dotted))
+    activation = getattr(torch.nn, dotted.rpartition(".")[2])()
+
+    def apply(vector: torch.Tensor) -> torch.Tensor:
+        weight, bias = tensors["linear.weight"].float(), tensors.get("linear.bias")
+        found: torch.Tensor = activation(
+            torch.nn.functional.linear(vector, weight, None if bias is None else bias.float())
+        )
+        return found
+
+    return apply
 
 
 def _read_modules(path: Path) -> list[tuple[str, str]]:

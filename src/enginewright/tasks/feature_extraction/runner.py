@@ -19,7 +19,10 @@ from enginewright.run.opened import OpenedEngine
 from enginewright.tasks.feature_extraction.feed import Feeder, SentenceEncoder
 
 TITLE = "embed lines of text"
-ARGUMENTS = (Argument("--lines", "a UTF-8 file; one JSON array a line comes out", Path),)
+ARGUMENTS = (
+    Argument("--lines", "a UTF-8 file; one JSON array a line comes out", Path),
+    Argument("--prompt-name", "put this prompt of the checkpoint before each line, such as query"),
+)
 BATCH = 8
 
 
@@ -31,7 +34,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 def run(engine: OpenedEngine, given: Mapping[str, Any], stream: TextIO | None) -> Report:
     """Raises `InputError` for lines that the engine cannot embed, all of them at once."""
-    encoder = SentenceEncoder.load(engine.files, engine.interface.where)
+    encoder = SentenceEncoder.load(engine.files, engine.interface.where, given.get("prompt_name"))
     lines = _read_lines(given["lines"])
     begin = time.monotonic()
     vectors = []

@@ -35,7 +35,7 @@ def measure(
 ) -> Measured:
     """All of the dataset once, then short rows and the longest in each way that serving feeds."""
     tokens = read_tokens(candidate, reference, dataset)
-    model = ReferenceModel.load(reference, request, causal=True)
+    model = ReferenceModel.load(reference, request, auto="AutoModelForCausalLM")
     feeder = Feeder(candidate.interface, candidate.backend)
     measured = measure_tokens(feeder, candidate, lambda row: logits_of(model, row), tokens, request)
     notes = (*measured.notes, *model.notes())

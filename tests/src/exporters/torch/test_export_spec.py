@@ -27,7 +27,8 @@ def test_all_wrong_values_at_once() -> None:
     assert places({"task": "poetry", "opset": 17, "dtype": "int4"}) == [
         (
             "parameters, task",
-            "one of feature-extraction, text-generation, text-generation-with-past",
+            "one of feature-extraction, text-classification, text-generation, "
+            "text-generation-with-past, token-classification",
         ),
         ("parameters, opset", "one of 18, 19, 20, 21, 22, 23"),
         ("parameters, dtype", "one of bfloat16, float16, float32"),

@@ -93,7 +93,7 @@ def refused(tmp_path: Path, kinds: list[str], **files: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["Dense", "LayerNorm", "CNN", "WeightedLayerPooling"])
+@pytest.mark.parametrize("kind", ["LayerNorm", "CNN", "WeightedLayerPooling"])
 def test_a_module_that_the_reference_lacks_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     pooling = {"1_Pooling/config.json": MEAN}
     text = refused(tmp_path, ["Transformer", "Pooling", kind], **pooling)
