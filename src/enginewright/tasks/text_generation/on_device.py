@@ -29,14 +29,14 @@ def compare(
 ) -> DeviceComparison:
     """`request` says the reference's type and device; raises `InputError` as `measure` does."""
     tokens = read_tokens(candidate, reference, dataset)
-    exact = ReferenceModel.load(reference, request, causal=True)
+    exact = ReferenceModel.load(reference, request, auto="AutoModelForCausalLM")
     feeder = Feeder(candidate.interface, candidate.backend)
     measured = measure_tokens(feeder, candidate, lambda row: logits_of(exact, row), tokens, request)
     notes = (*measured.notes, *exact.notes())
     measured = Measured(measured.runs, measured.coverage, measured.reference, notes)
     progress.report("Measuring", "PyTorch in the engine's type")
     plain = _same_type(request, feeder.logits.dtype)
-    eager = ReferenceModel.load(reference, plain, causal=True)
+    eager = ReferenceModel.load(reference, plain, auto="AutoModelForCausalLM")
     beside = _compare_models(eager, exact, tokens, request)
     del eager
     return DeviceComparison(

@@ -48,7 +48,7 @@ def generate_with(interface: Interface, backend: Backend) -> Generate:
 def load_baseline(files: ReferenceFiles, request: MeasurementRequest, dtype: str) -> ReferenceModel:
     """transformers' model in the engine's type, with the attention that it takes by itself."""
     wanted = dataclasses.replace(request, reference_dtype=dtype)  # type: ignore[arg-type]
-    return ReferenceModel.load(files, wanted, causal=True, attention="sdpa")
+    return ReferenceModel.load(files, wanted, auto="AutoModelForCausalLM", attention="sdpa")
 
 
 def generate_with_transformers(model: ReferenceModel, baseline: str) -> Generate:
