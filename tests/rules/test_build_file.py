@@ -73,8 +73,8 @@ tensorrt_rtx_engine(
         "* `onnx_model` target wrong:model: field `opset` has value 17; expected an integer of at "
         "least 18 and at most 23",
         "* `onnx_model` target wrong:model: field `task` has value 'generation'; expected one of "
-        "'text-generation', 'text-generation-with-past', 'feature-extraction', 'text-classification', "
-        "'token-classification'",
+        "'text-generation', 'text-generation-with-past', 'feature-extraction', "
+        "'text-classification', 'token-classification'",
     ]
 
 
