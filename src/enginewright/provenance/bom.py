@@ -60,10 +60,11 @@ def write_bom(build: Build, card: ModelCard | None) -> dict[str, Any]:
 
 
 def _contents(build: Build) -> str:
-    """Names a package: its files, which follow from all else."""
+    """Names what the document says of a package: two with the same contents are one document."""
     files = sorted((path, digest.sha256) for path, digest in build.files.items())
-    keys = sorted(step.key for step in build.steps)
-    return json.dumps([build.target, files, keys])
+    inputs = [(_reference(item), item.digest.sha256) for item in _once(build.inputs)]
+    wheels = [(address, wheel.digest.sha256) for address, wheel in build.wheels]
+    return json.dumps([build.target, files, sorted(inputs), wheels])
 
 
 def _root(build: Build) -> Component:
