@@ -42,3 +42,9 @@ extern "C" __global__ void __launch_bounds__(1024)
                 int64_t columns, int64_t gate_stride, int64_t up_stride, int64_t y_stride) {
   enginewright::swiglu(gate, up, y, rows, columns, gate_stride, up_stride, y_stride);
 }
+
+extern "C" __global__ void __launch_bounds__(1024)
+    swiglu_f32(const float* gate, const float* up, float* y, int64_t rows,
+                int64_t columns, int64_t gate_stride, int64_t up_stride, int64_t y_stride) {
+  enginewright::swiglu(gate, up, y, rows, columns, gate_stride, up_stride, y_stride);
+}

@@ -32,7 +32,7 @@ template <class T, int kHeld, class Group>
 EW_HD void swiglu_part(const Group& group, const T* gate, const T* up, T* y, int64_t columns,
                        int64_t part, int64_t parts) {
   const bool aligned = is_packet_aligned(gate) && is_packet_aligned(up) && is_packet_aligned(y);
-  const int64_t packets = aligned ? columns / kPacketElements : 0;
+  const int64_t packets = packets_of<T>(columns, aligned);
   const int64_t size = group.size();
   const int64_t start = part * kHeld * size + group.rank();
   Packet gates[kHeld], ups[kHeld];

@@ -110,6 +110,11 @@ EW_HD Float16 from_float<Float16>(float value) {
 #endif
 }
 
+// Whether eight elements are moved by one access. Code for packets compiles for other types too and
+// has none to work on: `packets_of` is 0.
+template <class T>
+constexpr bool kHasPackets = sizeof(T) == 2;
+
 // Two neighbours of a packet, the lower address in the low half.
 template <class T>
 struct Pair {
@@ -118,6 +123,9 @@ struct Pair {
 
 template <class T>
 EW_HD Pair<T> unpack(uint32_t word) {
+  if constexpr (!kHasPackets<T>) {
+    return {};
+  } else {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<T, Float16>) {
     const __half2 halves = __halves2half2(__ushort_as_half(static_cast<uint16_t>(word)),
@@ -130,10 +138,14 @@ EW_HD Pair<T> unpack(uint32_t word) {
 #else
   return {to_float(T{static_cast<uint16_t>(word)}), to_float(T{static_cast<uint16_t>(word >> 16)})};
 #endif
+  }
 }
 
 template <class T>
 EW_HD uint32_t pack(float low, float high) {
+  if constexpr (!kHasPackets<T>) {
+    return 0;
+  } else {
 #if defined(__CUDA_ARCH__)
   // One instruction converts both, where two single conversions also need a merge.
   if constexpr (std::is_same_v<T, Float16>) {
@@ -148,6 +160,7 @@ EW_HD uint32_t pack(float low, float high) {
 #else
   return uint32_t{from_float<T>(low).bits} | (uint32_t{from_float<T>(high).bits} << 16);
 #endif
+  }
 }
 
 #if defined(__CUDACC__)
@@ -172,9 +185,14 @@ EW_HD bool is_packet_aligned(const void* pointer) {
   return (reinterpret_cast<uintptr_t>(pointer) & 15u) == 0;
 }
 
+// How many packets a row has that can be moved as such.
+template <class T>
+EW_HD int64_t packets_of(int64_t columns, bool aligned) {
+  return kHasPackets<T> && aligned ? columns / kPacketElements : 0;
+}
+
 template <class T>
 EW_HD Packet load_packet(const T* elements, int64_t index) {
-  static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
   return reinterpret_cast<const Packet*>(elements)[index];
 }
 
@@ -182,7 +200,6 @@ EW_HD Packet load_packet(const T* elements, int64_t index) {
 template <class T>
 EW_HD Packet load_packet_once(const T* elements) {
 #if defined(__CUDA_ARCH__)
-  static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
   const uint4 words = __ldcs(reinterpret_cast<const uint4*>(elements));
   return Packet{{words.x, words.y, words.z, words.w}};
 #else
@@ -192,7 +209,6 @@ EW_HD Packet load_packet_once(const T* elements) {
 
 template <class T>
 EW_HD void store_packet(T* elements, int64_t index, const Packet& packet) {
-  static_assert(sizeof(T) == 2, "packets hold 16-bit elements");
   reinterpret_cast<Packet*>(elements)[index] = packet;
 }
 

@@ -1,10 +1,12 @@
 // A group of threads that works on one row: the threads of a block with equal threadIdx.y.
 //
-// Code for a row is written against six members, so that `host_group.h` can run it on the CPU:
+// Code for a row is written against these members, so that `host_group.h` can run it on the CPU:
 //   rank(), size()      this thread, and how many there are
 //   sum(value)          the sum over the group, the same in every thread, in a fixed order
 //   maximum(value)      likewise
 //   sum_before(value, total)   the sum over the lower ranks, and the sum over all
+//   count(holds)        in how many threads it holds
+//   wait()              until every thread is here; what they wrote before can then be read
 #pragma once
 
 #include "common/element.cuh"
@@ -12,8 +14,8 @@
 namespace enginewright {
 
 // Block shapes that it takes: blockDim.x a power of two up to 32 (rows share a warp), or a multiple
-// of 32 (a row has several warps), and any blockDim.y. All threads of the block must call the last
-// three equally often. `sum_before` needs whole warps.
+// of 32 (a row has several warps), and any blockDim.y. All threads of the block must call all but
+// the first two equally often. `sum_before` needs whole warps, and `count` a block with one row.
 class BlockRowGroup {
  public:
   static constexpr int kMaxWarps = 32;
@@ -54,6 +56,10 @@ class BlockRowGroup {
     }
     return before;
   }
+
+  __device__ uint32_t count(bool holds) { return __syncthreads_count(holds); }
+
+  __device__ void wait() { __syncthreads(); }
 
  private:
   // Two sets of slots in turn: a set is written again only after the barrier of the other one,

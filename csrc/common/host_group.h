@@ -49,6 +49,10 @@ class HostGroup {
     return before;
   }
 
+  uint32_t count(bool holds) { return static_cast<uint32_t>(sum(uint64_t{holds})); }
+
+  void wait() { shared_.barrier.arrive_and_wait(); }
+
  private:
   std::vector<float>& slots(float) { return shared_.floats; }
   std::vector<uint64_t>& slots(uint64_t) { return shared_.integers; }

@@ -93,10 +93,10 @@ void rotary(const std::string& dtype, bool interleaved, uintptr_t x, uintptr_t y
     using T = decltype(element);
     run_group(threads, [&](HostGroup& group) {
       for (int64_t token = 0; token < tokens; ++token) {
-        const auto turn = interleaved ? rotary_token<T, true> : rotary_token<T, false>;
+        const auto turn = interleaved ? rotary_token<T, true, float> : rotary_token<T, false, float>;
         turn(group.rank(), group.size(), HeadRange{0, heads, 1},
              at<const T>(x) + token * x_token_stride, at<T>(y) + token * y_token_stride,
-             Angles{at<const float>(cosine), at<const float>(sine), nullptr, token,
+             Angles<float>{at<const float>(cosine), at<const float>(sine), nullptr, token,
                     rotary_dimension / 2},
              dimension, x_head_stride, y_head_stride);
       }
@@ -116,7 +116,7 @@ void mean_pool(const std::string& dtype, uintptr_t x, uintptr_t mask, uintptr_t 
       const int64_t* item_mask = at<const int64_t>(mask) + item * sequence;
       float* sums = at<float>(partial) + item * splits * columns;
       const bool aligned = is_packet_aligned(from) && sequence_stride % kPacketElements == 0;
-      const int64_t packets = aligned ? columns / kPacketElements : 0;
+      const int64_t packets = packets_of<T>(columns, aligned);
       for (int64_t split = 0; split < splits; ++split) {
         const TokenRange tokens{split * length, std::min(sequence, (split + 1) * length),
                                 kRun};
@@ -145,14 +145,15 @@ void mean_pool(const std::string& dtype, uintptr_t x, uintptr_t mask, uintptr_t 
 
 void sample(const std::string& dtype, uintptr_t logits, uintptr_t tokens, int64_t rows,
             int64_t columns, int64_t stride, float temperature, int64_t top_k, float top_p,
-            uint64_t seed, uint64_t step, int threads) {
+            uint64_t seed, uint64_t step, int threads, bool searched) {
   const SamplingSettings settings{temperature, top_k, top_p, seed, step};
   const auto draw = [&](auto element) {
     using T = decltype(element);
+    Candidates list;
     run_group(threads, [&](HostGroup& group) {
       for (int64_t row = 0; row < rows; ++row) {
         const int64_t token =
-            sample_row(group, at<const T>(logits) + row * stride, columns, row, settings);
+            sample_row(group, searched ? nullptr : &list, at<const T>(logits) + row * stride, columns, row, settings);
         if (group.rank() == 0) at<int64_t>(tokens)[row] = token;
       }
     });

@@ -46,3 +46,12 @@ extern "C" __global__ void __launch_bounds__(1024)
   enginewright::add_rms_norm(x, residual, weight, sum, y, rows, columns, x_stride,
                              residual_stride, sum_stride, y_stride, epsilon);
 }
+
+extern "C" __global__ void __launch_bounds__(1024)
+    add_rms_norm_f32(const float* x, const float* residual, const float* weight,
+                      float* sum, float* y, int64_t rows, int64_t columns,
+                      int64_t x_stride, int64_t residual_stride, int64_t sum_stride,
+                      int64_t y_stride, float epsilon) {
+  enginewright::add_rms_norm(x, residual, weight, sum, y, rows, columns, x_stride,
+                             residual_stride, sum_stride, y_stride, epsilon);
+}

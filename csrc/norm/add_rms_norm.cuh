@@ -27,7 +27,7 @@ EW_HD void add_rms_norm_row(Group& group, const T* x, const T* residual, const T
   const bool aligned = is_packet_aligned(x) && is_packet_aligned(residual) &&
                        is_packet_aligned(weight) && is_packet_aligned(sum) &&
                        is_packet_aligned(y);
-  const int64_t packets = aligned ? columns / kPacketElements : 0;
+  const int64_t packets = packets_of<T>(columns, aligned);
   const int64_t rank = group.rank(), size = group.size();
   const int64_t beyond = kHeld * size;
   Packet held[kHeld], other[kHeld], gains[kHeld];

@@ -37,3 +37,9 @@ extern "C" __global__ void __launch_bounds__(1024)
                   int64_t columns, int64_t x_stride, int64_t y_stride, float epsilon) {
   enginewright::rms_norm(x, weight, y, rows, columns, x_stride, y_stride, epsilon);
 }
+
+extern "C" __global__ void __launch_bounds__(1024)
+    rms_norm_f32(const float* x, const float* weight, float* y, int64_t rows,
+                  int64_t columns, int64_t x_stride, int64_t y_stride, float epsilon) {
+  enginewright::rms_norm(x, weight, y, rows, columns, x_stride, y_stride, epsilon);
+}

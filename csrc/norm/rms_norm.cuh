@@ -36,7 +36,7 @@ template <class T, int kHeld, class Group>
 EW_HD void rms_norm_row(Group& group, const T* x, const T* weight, T* y, int64_t columns,
                         float epsilon) {
   const bool aligned = is_packet_aligned(x) && is_packet_aligned(weight) && is_packet_aligned(y);
-  const int64_t packets = aligned ? columns / kPacketElements : 0;
+  const int64_t packets = packets_of<T>(columns, aligned);
   const int64_t rank = group.rank(), size = group.size();
   const int64_t beyond = kHeld * size;  // the first packet that no register holds
   Packet held[kHeld], gains[kHeld];

@@ -36,7 +36,7 @@ __device__ uint32_t block_sum(const T* from, const int64_t* mask, int64_t stride
                               TokenRange tokens, int64_t columns, float* to) {
   __shared__ float shared[kPoolThreads * kPacketElements];
   const bool aligned = is_packet_aligned(from) && stride % kPacketElements == 0;
-  const int64_t packets = aligned ? columns / kPacketElements : 0;
+  const int64_t packets = packets_of<T>(columns, aligned);
   uint32_t counted = 0;
   EW_ROLLED
   for (int64_t first = 0; first < packets; first += blockDim.x) {
@@ -131,6 +131,14 @@ extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, enginew
                           y_stride, normalize != 0);
 }
 
+extern "C" __global__ void __launch_bounds__(enginewright::kPoolThreads, enginewright::kPoolBlocks)
+    mean_pool_f32(const float* x, const int64_t* mask, float* y, int64_t batch, int64_t sequence,
+                  int64_t columns, int64_t batch_stride, int64_t sequence_stride,
+                  int64_t y_stride, int32_t normalize) {
+  enginewright::mean_pool(x, mask, y, batch, sequence, columns, batch_stride, sequence_stride,
+                          y_stride, normalize != 0);
+}
+
 extern "C" __global__ void EW_SUM_BOUNDS
     masked_sum_f16(const Float16* x, const int64_t* mask, float* partial, int64_t batch,
                    int64_t sequence, int64_t columns, int64_t batch_stride,
@@ -141,6 +149,14 @@ extern "C" __global__ void EW_SUM_BOUNDS
 
 extern "C" __global__ void EW_SUM_BOUNDS
     masked_sum_bf16(const BFloat16* x, const int64_t* mask, float* partial, int64_t batch,
+                    int64_t sequence, int64_t columns, int64_t batch_stride,
+                    int64_t sequence_stride) {
+  enginewright::masked_sum(x, mask, partial, batch, sequence, columns, batch_stride,
+                           sequence_stride);
+}
+
+extern "C" __global__ void EW_SUM_BOUNDS
+    masked_sum_f32(const float* x, const int64_t* mask, float* partial, int64_t batch,
                     int64_t sequence, int64_t columns, int64_t batch_stride,
                     int64_t sequence_stride) {
   enginewright::masked_sum(x, mask, partial, batch, sequence, columns, batch_stride,

@@ -13,18 +13,21 @@ namespace enginewright {
 constexpr int kRotaryThreads = 320;
 constexpr int kRotaryBlocks = 2;
 
-template <bool kInterleaved, class T>
-__device__ void rotary(const T* x, T* y, const float* cosine, const float* sine,
-                       const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
-                       int64_t dimension, int64_t rotary_dimension, int64_t x_batch_stride,
+// `per_item`: the tables are [batch, sequence, rotary / 2], a row for each token.
+template <bool kInterleaved, class T, class A>
+__device__ void rotary(const T* x, T* y, const A* cosine, const A* sine,
+                       const int64_t* positions, bool per_item, int64_t batch, int64_t sequence,
+                       int64_t heads, int64_t dimension, int64_t rotary_dimension,
+                       int64_t x_batch_stride,
                        int64_t x_sequence_stride, int64_t x_head_stride, int64_t y_batch_stride,
                        int64_t y_sequence_stride, int64_t y_head_stride) {
   const int64_t step = int64_t{gridDim.x} * blockDim.z;
   for (int64_t token = int64_t{blockIdx.x} * blockDim.z + threadIdx.z;
        token < batch * sequence; token += step) {
     const auto [item, index] = token_place(token, batch, sequence);
-    const Angles angles{cosine, sine, positions ? positions + item * sequence + index : nullptr,
-                        index, rotary_dimension / 2};
+    const int64_t place = item * sequence + index;
+    const Angles<A> angles{cosine, sine, positions ? positions + place : nullptr,
+                           per_item ? place : index, rotary_dimension / 2};
     rotary_token<T, kInterleaved>(threadIdx.x, blockDim.x,
                                   HeadRange{threadIdx.y, heads, blockDim.y},
                                   x + item * x_batch_stride + index * x_sequence_stride,
@@ -45,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
         int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
         int64_t y_head_stride) {
-  enginewright::rotary<false>(x, y, cosine, sine, positions, batch, sequence, heads, dimension,
-                               rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+  enginewright::rotary<false>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
@@ -57,8 +60,20 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
         int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
         int64_t y_head_stride) {
-  enginewright::rotary<false>(x, y, cosine, sine, positions, batch, sequence, heads, dimension,
-                               rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+  enginewright::rotary<false>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+                               y_batch_stride, y_sequence_stride, y_head_stride);
+}
+
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
+    rotary_half_f32(const float* x, float* y, const float* cosine, const float* sine,
+        const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
+        int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
+        int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
+        int64_t y_head_stride) {
+  enginewright::rotary<false>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
@@ -69,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
         int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
         int64_t y_head_stride) {
-  enginewright::rotary<true>(x, y, cosine, sine, positions, batch, sequence, heads, dimension,
-                               rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+  enginewright::rotary<true>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }
 
@@ -81,7 +96,19 @@ extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
         int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
         int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
         int64_t y_head_stride) {
-  enginewright::rotary<true>(x, y, cosine, sine, positions, batch, sequence, heads, dimension,
-                               rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+  enginewright::rotary<true>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
+                               y_batch_stride, y_sequence_stride, y_head_stride);
+}
+
+extern "C" __global__ void __launch_bounds__(enginewright::kRotaryThreads,
+                                             enginewright::kRotaryBlocks)
+    rotary_interleaved_f32(const float* x, float* y, const float* cosine, const float* sine,
+        const int64_t* positions, int64_t batch, int64_t sequence, int64_t heads,
+        int64_t dimension, int64_t rotary, int64_t x_batch_stride, int64_t x_sequence_stride,
+        int64_t x_head_stride, int64_t y_batch_stride, int64_t y_sequence_stride,
+        int64_t y_head_stride) {
+  enginewright::rotary<true>(x, y, cosine, sine, positions, false, batch, sequence, heads,
+                               dimension, rotary, x_batch_stride, x_sequence_stride, x_head_stride,
                                y_batch_stride, y_sequence_stride, y_head_stride);
 }

@@ -61,9 +61,10 @@ EW_HD TokenPlace token_place(int64_t token, int64_t batch, int64_t sequence) {
 }
 
 // The angles of a token: a row of `rotary` / 2 values of the table, which is named by a position.
+template <class A>
 struct Angles {
-  const float* cosine;
-  const float* sine;
+  const A* cosine;
+  const A* sine;
   const int64_t* position;  // null where it is the index in the sequence
   int64_t index, half;
 
@@ -105,12 +106,17 @@ class HeadUnits {
 
 // The angles of a unit's pairs, from a row of the table: eight together in the half layout, four of
 // each packet in the interleaved one.
-template <bool kInterleaved>
-EW_HD void load_angles(const float* row, const Unit& unit, float (&to)[kPacketElements]) {
+template <bool kInterleaved, class A>
+EW_HD void load_angles(const A* row, const Unit& unit, float (&to)[kPacketElements]) {
   const auto four = [&](int64_t pair, int first) {
-    const FloatPacket angles = reinterpret_cast<const FloatPacket*>(row + pair)[0];
-    EW_UNROLL
-    for (int k = 0; k < 4; ++k) to[first + k] = angles.values[k];
+    if constexpr (sizeof(A) == 4) {
+      const FloatPacket angles = reinterpret_cast<const FloatPacket*>(row + pair)[0];
+      EW_UNROLL
+      for (int k = 0; k < 4; ++k) to[first + k] = angles.values[k];
+    } else {
+      EW_UNROLL
+      for (int k = 0; k < 4; ++k) to[first + k] = to_float(row[pair + k]);
+    }
   };
   if constexpr (kInterleaved) {
     four(4 * unit.low, 0);
@@ -123,8 +129,8 @@ EW_HD void load_angles(const float* row, const Unit& unit, float (&to)[kPacketEl
 
 // One unit of several heads at once: `kHeads` of them are under way before the first is used, and
 // the angles stay in registers from head to head.
-template <class T, bool kInterleaved>
-EW_HD void turn_unit(const Unit& unit, HeadRange heads, const T* x, T* y, const Angles& angles,
+template <class T, bool kInterleaved, class A>
+EW_HD void turn_unit(const Unit& unit, HeadRange heads, const T* x, T* y, const Angles<A>& angles,
                      int64_t x_stride, int64_t y_stride) {
   constexpr int kHeads = 4;
   Packet low[kHeads], high[kHeads];
@@ -169,16 +175,16 @@ EW_HD void turn_unit(const Unit& unit, HeadRange heads, const T* x, T* y, const 
 
 // All heads of a token that `heads` names. `x` and `y` point to the token's first head and may be
 // the same: then what does not turn is not touched.
-template <class T, bool kInterleaved>
+template <class T, bool kInterleaved, class A>
 EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x, T* y,
-                        const Angles& angles, int64_t dimension, int64_t x_stride,
+                        const Angles<A>& angles, int64_t dimension, int64_t x_stride,
                         int64_t y_stride) {
   const int64_t half = angles.half, rotary = 2 * half;
   const bool in_place = x == y && x_stride == y_stride;
   const int64_t end = in_place ? rotary : dimension;
   const bool whole = (kInterleaved ? rotary : half) % kPacketElements == 0;
   // Every row of the table is aligned where the first one is.
-  const bool aligned = whole && is_packet_aligned(x) && is_packet_aligned(y) &&
+  const bool aligned = kHasPackets<T> && whole && is_packet_aligned(x) && is_packet_aligned(y) &&
                        is_packet_aligned(angles.cosine) && is_packet_aligned(angles.sine) &&
                        x_stride % kPacketElements == 0 && y_stride % kPacketElements == 0;
   if (aligned) {
@@ -194,7 +200,7 @@ EW_HD void rotary_token(int64_t rank, int64_t size, HeadRange heads, const T* x,
       for (int64_t head = heads.first; head < heads.end; head += heads.step) {
         float a = to_float(x[head * x_stride + first]);
         float b = to_float(x[head * x_stride + second]);
-        rotate(a, b, angles.cosine[row + pair], angles.sine[row + pair]);
+        rotate(a, b, to_float(angles.cosine[row + pair]), to_float(angles.sine[row + pair]));
         y[head * y_stride + first] = from_float<T>(a);
         y[head * y_stride + second] = from_float<T>(b);
       }

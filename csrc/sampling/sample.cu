@@ -11,10 +11,11 @@ template <class T>
 __device__ void sample(const T* logits, int64_t* tokens, int64_t rows, int64_t columns,
                        int64_t stride, SamplingSettings settings) {
   __shared__ uint64_t scratch[2][BlockRowGroup::kMaxWarps];
+  __shared__ Candidates list;
   BlockRowGroup group(scratch);
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const int64_t token =
-        sample_row(group, logits + row * stride, columns, row, settings);
+        sample_row(group, &list, logits + row * stride, columns, row, settings);
     if (threadIdx.x == 0) tokens[row] = token;
   }
 }

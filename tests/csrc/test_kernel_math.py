@@ -317,12 +317,12 @@ def logits_of(draw, seed):
     return made.values(dtype), made.address, made.stride, made.storage
 
 
-def sample(kernels, draw, address, stride, threads=1, **settings):
+def sample(kernels, draw, address, stride, threads=1, searched=False, **settings):
     dtype, rows, columns, _ = draw
     chosen = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0, "step": 0} | settings
     tokens = np.full(rows, -1, np.int64)
     kernels.sample(
-        dtype, address, tokens.ctypes.data, rows, columns, stride, *chosen.values(), threads
+        dtype, address, tokens.ctypes.data, rows, columns, stride, *chosen.values(), threads, searched
     )
     return tokens
 
@@ -333,6 +333,36 @@ def test_temperature_zero_takes_the_first_largest(kernels, draw, threads, seed):
     logits, address, stride, _storage = logits_of(draw, seed)
     tokens = sample(kernels, draw, address, stride, threads, temperature=0.0)
     assert np.array_equal(tokens, logits.argmax(1))
+
+
+@given(
+    draw=draws(),
+    threads=st.sampled_from([1, 3, 8]),
+    seed=seeds,
+    temperature=st.floats(0.1, 3),
+    top_k=st.integers(0, 9),
+    top_p=st.one_of(st.floats(0, 1), st.just(1.0)),
+)
+@settings(quick, max_examples=200)
+def test_candidates_give_the_token_that_a_search_of_the_row_gives(
+    kernels, draw, threads, seed, temperature, top_k, top_p
+):
+    _, address, stride, _storage = logits_of(draw, seed)
+    ways = [
+        sample(
+            kernels, draw, address, stride, threads, searched, temperature=temperature,
+            top_k=top_k, top_p=top_p, seed=seed,
+        )
+        for searched in (False, True)
+    ]  # fmt: skip
+    assert np.array_equal(*ways)
+
+
+def test_more_equal_logits_than_candidates_have_room_for(kernels):
+    draw = ("float32", 64, 3000, 0)
+    logits = np.zeros((64, 3000), np.float32)
+    tokens = sample(kernels, draw, logits.ctypes.data, 3000, 2, top_k=1, top_p=0.5, seed=5)
+    assert len(set(tokens.tolist())) > 50  # of all that are equally likely
 
 
 @given(
