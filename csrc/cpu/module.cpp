@@ -11,6 +11,7 @@
 #include "common/host_group.h"
 #include "norm/add_rms_norm.cuh"
 #include "norm/rms_norm.cuh"
+#include "operators/launch_shape.h"
 #include "pooling/mean_pool.cuh"
 #include "rotary/rotary.cuh"
 #include "sampling/philox.cuh"
@@ -196,6 +197,18 @@ PYBIND11_MODULE(host_kernels, module) {
   module.def("sample", &sample, free);
   module.def("convert", &convert, free);
   module.def("philox", &philox_words);
+  const auto shape = [](const BlockShape& block) {
+    return py::make_tuple(block.x, block.y, block.z);
+  };
+  module.def("row_block", [shape](int64_t columns, int64_t packets_a_thread) {
+    return shape(row_block(columns, packets_a_thread));
+  });
+  module.def("rotary_block", [shape](int64_t heads, int64_t dimension, int64_t rotary) {
+    return shape(rotary_block(heads, dimension, rotary));
+  });
+  module.def("pool_block", [shape](int64_t columns, int64_t tokens, int64_t items) {
+    return shape(pool_block(columns, tokens, items));
+  });
   module.def("token_place", [](int64_t token, int64_t batch, int64_t sequence) {
     const TokenPlace place = token_place(token, batch, sequence);
     return py::make_tuple(place.item, place.index);

@@ -1,5 +1,5 @@
 // Shapes of launches that suit the sizes: the rules of `enginewright.kernels.launch.operators`, which
-// has the reasons. `tests/csrc/test_launch_shape.py` holds both to the same numbers.
+// has the reasons. `tests/csrc/test_kernel_math.py` holds both to the same numbers.
 #pragma once
 
 #include <algorithm>

@@ -61,13 +61,14 @@ class RowOrder {
   int64_t packets_, threads_;
 };
 
-// Calls `visit(index, value)` for the elements of this thread, always in the same order.
-template <class T, class Group, class Visit>
+// Calls `visit(index, value)` for the elements of this thread, always in the same order. `kAhead`
+// packets are under way before the first is used.
+template <int kAhead = 1, class T, class Group, class Visit>
 EW_HD void visit_row(const Group& group, const T* row, int64_t columns, Visit visit) {
-  constexpr int kAhead = 4;  // packets under way before the first is used
   const int64_t packets = RowOrder<T>(row, columns, group.size()).packets();
   const int64_t rank = group.rank(), size = group.size();
   if constexpr (kHasPackets<T>) {
+    EW_ROLLED
     for (int64_t first = rank; first < packets; first += kAhead * size) {
       Packet held[kAhead];
       EW_UNROLL
@@ -88,9 +89,19 @@ EW_HD void visit_row(const Group& group, const T* row, int64_t columns, Visit vi
       }
     }
   }
-  EW_UNROLL_BY_EIGHT
-  for (int64_t index = packets * kPacketElements + rank; index < columns; index += size) {
-    visit(index, to_float(row[index]));
+  EW_ROLLED
+  for (int64_t first = packets * kPacketElements + rank; first < columns;
+       first += kAhead * size) {
+    T held[kAhead];
+    EW_UNROLL
+    for (int k = 0; k < kAhead; ++k) {
+      if (first + k * size < columns) held[k] = row[first + k * size];
+    }
+    EW_UNROLL
+    for (int k = 0; k < kAhead; ++k) {
+      const int64_t index = first + k * size;
+      if (index < columns) visit(index, to_float(held[k]));
+    }
   }
 }
 
@@ -244,7 +255,7 @@ EW_HD bool collect(Group& group, Candidates& list, const T* row, int64_t columns
   group.wait();
   const bool weigh = settings.top_k <= 0 || settings.top_k >= columns;
   uint64_t own = 0;
-  visit_row(group, row, columns, [&](int64_t index, float value) {
+  visit_row<4>(group, row, columns, [&](int64_t index, float value) {
     const uint32_t key = order_key(value);
     if (key >= bound) list.add(key, static_cast<uint32_t>(index));
     if (weigh) own += weight_of(value, top.logit, settings.temperature);
@@ -341,7 +352,7 @@ EW_HD int64_t draw_from_candidates(Group& group, const Candidates& list, const T
 template <class T, class Group>
 EW_HD uint64_t own_best(const Group& group, const T* row, int64_t columns) {
   uint64_t best = 0;
-  visit_row(group, row, columns, [&](int64_t index, float value) {
+  visit_row<4>(group, row, columns, [&](int64_t index, float value) {
     const uint64_t entry = (uint64_t{order_key(value)} << 32) | (0xffffffffu - uint32_t(index));
     if (entry > best) best = entry;
   });

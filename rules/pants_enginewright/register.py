@@ -21,6 +21,7 @@ from pants_enginewright.kernels.targets import (
     CudaExtensionTarget,
     CudaHeadersTarget,
     CudaKernelsTarget,
+    OperatorLibraryTarget,
 )
 from pants_enginewright.models import export, onnx_file, quantized_model
 from pants_enginewright.models.onnx_file_targets import OnnxFileTarget
@@ -47,6 +48,7 @@ def target_types() -> Iterable[Any]:
         ModelCheckpointTarget,
         OnnxFileTarget,
         OnnxModelTarget,
+        OperatorLibraryTarget,
         QuantizedModelTarget,
         TensorDatasetTarget,
         TextDatasetTarget,

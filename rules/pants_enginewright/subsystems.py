@@ -13,6 +13,7 @@ ENVIRONMENTS = {
     "run": "lockfiles:run",
     "validate": "lockfiles:validate",
     "cuda": "lockfiles:cuda",
+    "torch_operators": "lockfiles:torch_operators",
     "extension": "lockfiles:extension",
     "host": "lockfiles:host",
     "provenance": "lockfiles:provenance",

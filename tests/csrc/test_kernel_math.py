@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from enginewright.kernels.compile.extension import ExtensionCompiler
 from enginewright.kernels.compile.host_compiler import HostCompiler
+from enginewright.kernels.launch import operators
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDER = "ENGINEWRIGHT_HOST_KERNELS"
@@ -322,9 +323,36 @@ def sample(kernels, draw, address, stride, threads=1, searched=False, **settings
     chosen = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0, "step": 0} | settings
     tokens = np.full(rows, -1, np.int64)
     kernels.sample(
-        dtype, address, tokens.ctypes.data, rows, columns, stride, *chosen.values(), threads, searched
+        dtype,
+        address,
+        tokens.ctypes.data,
+        rows,
+        columns,
+        stride,
+        *chosen.values(),
+        threads,
+        searched,
     )
     return tokens
+
+
+@given(
+    columns=st.integers(1, 20_000),
+    heads=st.integers(1, 128),
+    half=st.integers(1, 256),
+    rest=st.integers(0, 300),
+    tokens=st.integers(1, 9000),
+    items=st.integers(1, 5000),
+)
+@quick
+def test_operators_are_launched_as_kernels_are(kernels, columns, heads, half, rest, tokens, items):
+    for packets in (2, 4):
+        assert kernels.row_block(columns, packets) == (*operators.row_block(columns, packets), 1)
+    turned = operators.rotary_block(heads, 2 * half + rest, 2 * half, in_place=False)
+    assert kernels.rotary_block(heads, 2 * half + rest, 2 * half) == turned
+    assert kernels.pool_block(columns, tokens, items) == operators.pool_block(
+        columns, tokens, items
+    )
 
 
 @given(draw=draws(), threads=threads, seed=seeds)

@@ -1,7 +1,8 @@
-"""Changes of CUDA code run the compilation and the packaging that they touch, and no engine build.
+"""Changes of CUDA code run the compilation and the packaging that they touch. A library of
+operators is part of the engine that loads it: that engine is built anew, and no other.
 
-Two kernels, of which an engine ships one. The number in the header is drawn for each run of this
-file, so that no cache knows a compilation of it.
+Two kernels, of which an engine ships one, and a library that another engine loads. The number in
+the sources is drawn for each run of this file, so that no cache knows a compilation of them.
 """
 
 import random
@@ -28,6 +29,25 @@ extern "C" __global__ void shift(float* values, long long count) {{
     if (i < count) values[i] = values[i] + {factor}f;
 }}
 """
+# A library that has no operator: what an engine embeds is its bytes.
+OPERATORS = """\
+__device__ float factor = {factor}f;
+extern "C" __attribute__((visibility("default"))) void* RegisterCustomOps(void*, const void*) {{
+    return nullptr;
+}}
+"""
+OPERATORS_BUILD = """\
+operator_library(
+    name="ops",
+    sources=["ops.cu"],
+    interface="onnxruntime",
+    compute_capabilities=["8.9"],
+    flags=["-O3"],
+)
+"""
+ENGINE_BUILD = """
+onnxruntime_engine(name="embeds", model="models/other:fp16", operators="csrc/ops")
+"""
 BUILD = """\
 cuda_headers(name="headers")
 cuda_kernels(name="{name}", compute_capabilities=["8.9"], flags=["-O3"])
@@ -35,6 +55,13 @@ cuda_kernels(name="{name}", compute_capabilities=["8.9"], flags=["-O3"])
 
 COMPILE_SCALE = "compile_kernels csrc/scale:scale"
 COMPILE_SHIFT = "compile_kernels csrc/shift:shift"
+OPERATOR_RUNS = [
+    "build_onnxruntime_engine engines:embeds",
+    "compile_operators csrc/ops:ops",
+    "write_manifest engines:embeds",
+    "write_provenance csrc/ops:ops",
+    "write_provenance engines:embeds",
+]
 MANIFEST = "write_manifest engines:other"
 SCALE_RUNS = [
     COMPILE_SCALE,
@@ -58,17 +85,23 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         (folder / "BUILD").write_text(BUILD.format(name=name))
         for file, text in files.items():
             (folder / file).write_text(text)
+    folder = created.root / "csrc" / "ops"
+    folder.mkdir()
+    (folder / "BUILD").write_text(OPERATORS_BUILD)
+    (folder / "ops.cu").write_text(OPERATORS.format(factor=factor))
     engines = created.root / "engines" / "BUILD"
     text = engines.read_text()
     before = '    name="other",\n'
     assert before in text
-    engines.write_text(text.replace(before, f'{before}    kernels=["csrc/scale"],\n'))
+    engines.write_text(
+        text.replace(before, f'{before}    kernels=["csrc/scale"],\n') + ENGINE_BUILD
+    )
     yield created
     created.stop()
 
 
 def build(workspace: Workspace) -> Run:
-    return workspace.run("package", "engines:other", "csrc::")
+    return workspace.run("package", "engines:other", "engines:embeds", "csrc::")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +145,14 @@ MUTATIONS = [
         "values[i] - ",
         SHIFT_RUNS,
     ),
+    Mutation(
+        "an operator's source",
+        "csrc/ops/ops.cu",
+        "float factor =",
+        "float factor = 1.0f +",
+        OPERATOR_RUNS,
+    ),
+    Mutation("a flag of the operators", "csrc/ops/BUILD", '"-O3"', '"-O1"', OPERATOR_RUNS),
     Mutation("a flag", "csrc/scale/BUILD", '"-O3"', '"-O1"', SCALE_RUNS),
     Mutation(
         "an architecture added",

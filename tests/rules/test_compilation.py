@@ -8,9 +8,14 @@ from pants_enginewright.kernels.compilation import (
     CompileCode,
     CompileExtension,
     CompileKernels,
+    CompileOperators,
     HostCompiler,
 )
-from pants_enginewright.kernels.targets import CudaExtensionTarget, CudaKernelsTarget
+from pants_enginewright.kernels.targets import (
+    CudaExtensionTarget,
+    CudaKernelsTarget,
+    OperatorLibraryTarget,
+)
 
 HERE = Address("csrc/norm", target_name="norm")
 KERNELS = CompileKernels.create(
@@ -21,11 +26,34 @@ KERNELS = CompileKernels.create(
 EXTENSION = CompileExtension.create(
     CudaExtensionTarget({"sanitizers": ["address"], "include_dirs": ["csrc", "x"]}, HERE)
 )
+OPERATORS = CompileOperators.create(
+    OperatorLibraryTarget(
+        {
+            "sources": ["onnxruntime.cu"],
+            "interface": "onnxruntime",
+            "compute_capabilities": ["9.0", "8.0"],
+            "flags": ["-O3"],
+        },
+        HERE,
+    )
+)
 
 
 @pytest.mark.parametrize(
     ("kind", "action", "parameters"),
     [
+        (
+            OPERATORS,
+            "compile_operators",
+            {
+                "name": "enginewright_onnxruntime",
+                "interface": "onnxruntime",
+                "compute_capabilities": ["8.0", "9.0"],
+                "flags": ["-O3"],
+                "include_dirs": ["inputs/code/csrc"],
+                "host_compiler": {"name": "gcc", "version": "12.2.0"},
+            },
+        ),
         (
             KERNELS,
             "compile_kernels",
@@ -50,7 +78,7 @@ EXTENSION = CompileExtension.create(
             },
         ),
     ],
-    ids=["kernels", "extension"],
+    ids=["operators", "kernels", "extension"],
 )
 def test_every_field_reaches_the_compiler(
     kind: CompileCode, action: str, parameters: dict[str, object]

@@ -61,7 +61,7 @@ def built() -> BuiltEngine:
 
 
 def test_build_for_onnxruntime() -> None:
-    planned = KIND.plan()
+    planned = KIND.plan(None)
     assert json.loads(planned.parameters) == {
         "provider": "cpu",
         "optimization_level": "extended",
@@ -73,6 +73,23 @@ def test_build_for_onnxruntime() -> None:
         ("model", "model", DATA.digest),
         ("record", "record", RECORD.digest),
     ]
+
+
+def test_a_library_of_operators_is_an_input_beside_the_model() -> None:
+    whole = KIND.plan(ARTIFACTS).of_model(model().described_inputs)
+    assert [item.role for item in whole.inputs] == ["operators", "model", "model", "record"]
+    assert whole.inputs[0].digest == ARTIFACTS.digest
+
+
+def test_engine_json_says_which_plugins_have_their_kernels() -> None:
+    described = ReplacedSubgraphs("swiglu", 2, "operators.so").described()
+    assert described == {
+        "name": "swiglu",
+        "count": 2,
+        "embedded": False,
+        "path": "operators.so",
+        "implementation": "kernel",
+    }
 
 
 def test_the_reader_of_an_engine_for_onnxruntime_is_the_wheel_that_builds_it() -> None:
@@ -147,7 +164,7 @@ def test_the_description_of_an_engine() -> None:
                 "name": "swiglu",
                 "count": 2,
                 "embedded": True,
-                "implementation": "inlined: the product loads no plugins",
+                "implementation": "inlined: the engine has no library of operators",
             }
         ],
         "kernels": [

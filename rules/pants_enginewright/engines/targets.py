@@ -39,3 +39,14 @@ class KernelsField(AddressListField):
         "They ship in kernels/NAME/; the plan does not depend on them, and `./pants run` launches "
         "none of them."
     )
+
+
+class OperatorsField(AddressField):
+    alias = "operators"
+    default = None
+    expected = "the address of an `operator_library` target"
+    help = (
+        "The library with the kernels of the model's `plugins`, of this product's interface. It "
+        "ships with the engine, which then needs it. Without one, the plugins' meaning takes their "
+        "place; engine.json says which."
+    )

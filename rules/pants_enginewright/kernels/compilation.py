@@ -1,4 +1,4 @@
-"""`cuda_kernels` and `cuda_extension`: sources and the headers they include, compiled."""
+"""`cuda_kernels`, `cuda_extension`, `operator_library`: sources and their headers, compiled."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from pants_enginewright.kernels.targets import (
     CudaSourcesField,
     ExtensionSourcesField,
     IncludeDirsField,
+    InterfaceField,
     MaxRegistersField,
     ModuleField,
+    OperatorSourcesField,
     PtxField,
     SanitizersField,
 )
@@ -119,6 +121,29 @@ class CompileExtension(CompileCode):
 
 
 @dataclass(frozen=True)
+class CompileOperators(CompileCode):
+    """An `operator_library` target."""
+
+    required_fields = (OperatorSourcesField, InterfaceField)
+    action = "compile_operators"
+
+    interface: InterfaceField
+    compute_capabilities: ComputeCapabilitiesField
+
+    @property
+    def tools(self) -> str:  # type: ignore[override]
+        """torch's headers come in its wheel; a source for others declares what it calls."""
+        return "torch_operators" if self.interface.value == "torch" else "cuda"
+
+    def own_parameters(self) -> Dict[str, Any]:
+        return {
+            "name": f"enginewright_{self.interface.value}",
+            "interface": self.interface.value,
+            "compute_capabilities": self.compute_capabilities.in_order(),
+        }
+
+
+@dataclass(frozen=True)
 class CompileRequest(NamedTarget):
     """Asks for the compiled code of a target that is of `kind`."""
 
@@ -199,6 +224,7 @@ def rules() -> Iterable[Any]:
         *collect_rules(),
         *CompileKernels.rules(),
         *CompileExtension.rules(),
+        *CompileOperators.rules(),
         *includes.rules(),
         *action.rules(),
     )

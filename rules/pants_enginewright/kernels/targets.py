@@ -7,7 +7,12 @@ from pants.engine.target import COMMON_TARGET_FIELDS, MultipleSourcesField, Targ
 
 from pants_enginewright.build_files.base import EnginewrightDependenciesField
 from pants_enginewright.build_files.compute_capabilities import ComputeCapabilitiesField
-from pants_enginewright.build_files.fields import FlagField, ListField, NumberField, TextField
+from pants_enginewright.build_files.fields import (
+    FlagField,
+    ListField,
+    NumberField,
+    TextField,
+)
 from pants_enginewright.compat import EnvironmentField
 
 
@@ -123,4 +128,39 @@ class CudaExtensionTarget(Target):
     help = (
         "A pybind11 module of the headers that CUDA kernels share with the CPU, so that their "
         "arithmetic is tested without a GPU."
+    )
+
+
+class OperatorSourcesField(CodeSourcesField):
+    required = True
+    expected_file_extensions = (".cu",)
+    expected_num_files = 1
+    uses_source_roots = False
+    help = "The CUDA source that registers the operators. Headers are found from its includes."
+
+
+class InterfaceField(TextField):
+    alias = "interface"
+    required = True
+    expected = "the name of the runtime that loads the library"
+    help = "Who loads the library, such as `torch`. An engine refuses one for another runtime."
+
+
+class OperatorLibraryTarget(Target):
+    alias = "operator_library"
+    core_fields = (
+        *COMMON_TARGET_FIELDS,
+        EnginewrightDependenciesField,
+        EnvironmentField,
+        OperatorSourcesField,
+        InterfaceField,
+        ComputeCapabilitiesField,
+        CompilerFlagsField,
+        IncludeDirsField,
+        OutputPathField,
+    )
+    help = (
+        "Kernels as operators of a runtime: one shared library with code for GPUs and for the "
+        "processor, compiled by the locked nvcc. Engines load it whose target names it in "
+        "`operators`."
     )

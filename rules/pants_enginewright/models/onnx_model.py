@@ -50,14 +50,24 @@ class ReplacedSubgraphs:
     plugin: str
     """The operator of our own that took their place."""
     count: int
+    library: str = ""
+    """File of the package with its kernels; empty where its meaning took its place."""
 
     def described(self) -> Dict[str, Any]:
-        """As `engine.json` says it for a product that loads no plugins."""
+        """As `engine.json` says it."""
+        if self.library:
+            return {
+                "name": self.plugin,
+                "count": self.count,
+                "embedded": False,
+                "path": self.library,
+                "implementation": "kernel",
+            }
         return {
             "name": self.plugin,
             "count": self.count,
             "embedded": True,
-            "implementation": "inlined: the product loads no plugins",
+            "implementation": "inlined: the engine has no library of operators",
         }
 
 

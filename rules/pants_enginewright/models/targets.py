@@ -185,8 +185,9 @@ class PluginsField(ListField):
     default = ()
     expected = "a list of " + ", ".join(map(repr, PLUGINS))
     help = (
-        "Operators of our own that replace matching subgraphs, found by structure. A product that "
-        "loads no plugins takes their meaning instead, which comes with them; engine.json says so."
+        "Operators of our own that replace matching subgraphs, found by structure. An engine "
+        "with a library of `operators` runs its kernels; any other takes their meaning, which "
+        "comes with them. engine.json says which."
     )
 
     @staticmethod

@@ -122,8 +122,8 @@ class ActionRequest(EngineAwareParameter):
         )
 
     def of_model(self, inputs: Iterable[ActionInput]) -> ActionRequest:
-        """The same step, with these inputs."""
-        return dataclasses.replace(self, inputs=tuple(inputs))
+        """The same step, with these inputs beside its own."""
+        return dataclasses.replace(self, inputs=(*self.inputs, *inputs))
 
     def again(self) -> ActionRequest:
         return dataclasses.replace(self, attempt=self.attempt + 1)

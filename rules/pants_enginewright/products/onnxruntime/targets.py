@@ -5,7 +5,7 @@ from __future__ import annotations
 from pants.engine.target import Target
 
 from pants_enginewright.build_files.fields import ChoiceField
-from pants_enginewright.engines.targets import ENGINE_FIELDS, ModelField
+from pants_enginewright.engines.targets import ENGINE_FIELDS, ModelField, OperatorsField
 
 
 class ProviderField(ChoiceField):
@@ -43,6 +43,7 @@ class OnnxruntimeEngineTarget(Target):
         ProviderField,
         GraphOptimizationField,
         QuantizedMatmulField,
+        OperatorsField,
     )
     help = (
         "A model optimized for ONNX Runtime, which runs on any processor. `package` writes "

@@ -105,7 +105,7 @@ class Compiler:
                 "--output-file",
                 ptx,
             ]
-            _run(command, source, scratch)
+            run_tool(command, source, scratch)
         return ptx
 
     def _assemble(
@@ -121,7 +121,7 @@ class Compiler:
         ]
         if self.bounds.max_registers is not None:
             command.insert(2, f"--maxrregcount={self.bounds.max_registers}")
-        return resource_usage(_run(command, source, ptx.parent))
+        return resource_usage(run_tool(command, source, ptx.parent))
 
     def _join(self, fatbin: Path, cubins: dict[ComputeCapability, Path], ptx: Path | None) -> None:
         images = [
@@ -131,10 +131,10 @@ class Compiler:
         if ptx and self.ptx:
             images.append(f"--image3=kind=ptx,sm={self.ptx.number},file={ptx}")
         program = self.toolkit.program("fatbinary")
-        _run([program, f"--create={fatbin}", "-64", *images], fatbin, fatbin.parent)
+        run_tool([program, f"--create={fatbin}", "-64", *images], fatbin, fatbin.parent)
 
 
-def _run(command: Sequence[str | Path], source: Path, scratch: Path) -> str:
+def run_tool(command: Sequence[str | Path], source: Path, scratch: Path) -> str:
     """Run a tool of the toolkit; return both its streams, or raise what it found wrong."""
     environment = {"PATH": _PATH, "TMPDIR": str(scratch.absolute()), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(

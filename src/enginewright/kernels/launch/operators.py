@@ -248,8 +248,8 @@ def sample(
 ) -> Launch:
     """One token of each row of `logits`; see `csrc/sampling/sample.cuh` for the meaning.
 
-    A block reads its row again for every bit of the two bounds that it searches, mostly from the
-    cache: the time is that of these searches and not of memory.
+    A block reads its row twice and looks at the few candidates that are left. Where they are more
+    than 2048 it reads the row again for every bit of the two bounds, mostly from the cache.
     """
     return Launch(
         f"sample_{_SUFFIXES[dtype]}",

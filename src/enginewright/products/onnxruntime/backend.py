@@ -12,6 +12,7 @@ from enginewright.document import decode
 from enginewright.engines.backend import Array, Backend, Held
 from enginewright.engines.package import EnginePackage
 from enginewright.engines.tensor import EngineTensor
+from enginewright.products.onnxruntime.operators import register_operators
 from enginewright.products.onnxruntime.options import PROVIDERS
 from enginewright.products.onnxruntime.table import OnnxRuntimeTable
 
@@ -34,6 +35,8 @@ class OnnxRuntimeBackend:
         settings.intra_op_num_threads = threads
         # The engine is optimized already; doing it again costs time at each start.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if table.operators is not None:
+            register_operators(settings, model.parent / table.operators)
         self._session = onnxruntime.InferenceSession(
             str(model), settings, providers=[PROVIDERS[table.options.provider]]
         )

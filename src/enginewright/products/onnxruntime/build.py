@@ -1,7 +1,8 @@
 """Step: optimize an ONNX model with ONNX Runtime for one execution provider.
 
-Inputs: `model` (one `.onnx` file and its external data, in one folder). Parameters: see
-`options`. Outputs: `model.onnx`, `model.onnx.data`; the result is a `BuildResult`.
+Inputs: `model` (one `.onnx` file and its external data, in one folder); `operators`, where kernels
+of our own are wanted (one library). Parameters: see `options`. Outputs: `model.onnx`,
+`model.onnx.data`, `operators.so`; the result is a `BuildResult`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ def run(request: ActionRequest, outputs: Path) -> Result:
     model = find_model([file.path for file in files])
     for file in files:
         file.verify()
-    return encode(optimize(model, outputs, options))
+    operators = None
+    if "operators" in request.inputs:
+        library = request.file("operators")
+        library.verify()
+        operators = library.path
+    return encode(optimize(model, outputs, options, operators))
 
 
 if __name__ == "__main__":

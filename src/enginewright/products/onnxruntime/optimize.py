@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from enginewright.engines.build_result import BuildResult, ProductVersion
 from enginewright.engines.tensor import EngineTensor
 from enginewright.errors import InputError, Problem
 from enginewright.hashing import FileDigest
+from enginewright.products.onnxruntime.operators import register_operators
 from enginewright.products.onnxruntime.options import (
     ACCURACIES,
     OPTIMIZATION_LEVELS,
@@ -22,11 +24,18 @@ from enginewright.products.onnxruntime.options import (
 
 MODEL_NAME = "model.onnx"
 DATA_NAME = "model.onnx.data"
+OPERATORS_NAME = "operators.so"
 EXTERNAL_FROM_BYTES = 1024
 
 
-def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> BuildResult:
+def optimize(
+    model: Path, folder: Path, options: OnnxRuntimeOptions, operators: Path | None = None
+) -> BuildResult:
     """Write `model.onnx` and, for larger weights, `model.onnx.data` to `folder`.
+
+    With a library of `operators`, nodes of our domain keep their kernels, and the library is
+    written beside the model, which then needs it; without one, the functions' meaning takes their
+    place.
 
     Raises `InputError` when the provider is not in this ONNX Runtime, lacks a kernel that the
     model needs, or when the model cannot be loaded.
@@ -42,13 +51,18 @@ def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> BuildRes
                 provider,
             )
         )
-    session = _session(model, _settings(folder, options), provider)
+    settings = _settings(folder, options)
+    if operators is not None:
+        shutil.copyfile(operators, folder / OPERATORS_NAME)
+        register_operators(settings, folder / OPERATORS_NAME)
+    session = _session(model, settings, provider)
     if session.get_providers()[0] != provider:
         active = ", ".join(session.get_providers())
         raise InputError(
             Problem("ONNX Runtime fell back to another provider", "", provider, active)
         )
-    names = [name for name in (MODEL_NAME, DATA_NAME) if (folder / name).exists()]
+    candidates = (MODEL_NAME, DATA_NAME, OPERATORS_NAME)
+    names = [name for name in candidates if (folder / name).exists()]
     return BuildResult(
         ProductVersion("onnxruntime", onnxruntime.__version__),
         {name: FileDigest.of(folder / name) for name in names},
@@ -57,7 +71,11 @@ def optimize(model: Path, folder: Path, options: OnnxRuntimeOptions) -> BuildRes
             *(_describe(value, "output") for value in session.get_outputs()),
         ),
         options.reproducibility,
-        {"model": MODEL_NAME, "options": encode(options)},
+        {
+            "model": MODEL_NAME,
+            "options": encode(options),
+            "operators": None if operators is None else OPERATORS_NAME,
+        },
     )
 
 

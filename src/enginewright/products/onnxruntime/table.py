@@ -16,13 +16,19 @@ class OnnxRuntimeTable:
     model: Name
     """The file that is loaded; others that were built have its weights."""
     options: OnnxRuntimeOptions
+    operators: Name | None = None
+    """The library with kernels of our own that the model needs."""
 
     def problems(self, manifest: Manifest) -> Sequence[Problem]:
-        if self.model in manifest.built:
-            return ()
-        built = ", ".join(manifest.built)
-        what = "the model is not among the files that were built"
-        return (Problem(what, "own.model", f"one of {built}"[:400], self.model[:200]),)
+        built = f"one of {', '.join(manifest.built)}"[:400]
+        return tuple(
+            Problem(f"{what} is not among the files that were built", where, built, name[:200])
+            for what, where, name in (
+                ("the model", "own.model", self.model),
+                ("the library of operators", "own.operators", self.operators),
+            )
+            if name is not None and name not in manifest.built
+        )
 
     def device_needs(self) -> None:
         """Every provider here runs on the processor."""
