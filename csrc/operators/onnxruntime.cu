@@ -15,6 +15,16 @@ using enginewright::Float16;
 using enginewright::Place;
 using namespace onnxruntime_api;
 
+namespace onnxruntime_api {
+
+// What ONNX Runtime says went wrong goes back to it as it is. Its name is in the library, and in a
+// namespace without a name it would have a hash of the compiler's temporary files in it.
+struct Failed {
+  Status* status;
+};
+
+}  // namespace onnxruntime_api
+
 namespace {
 
 const Table* api = nullptr;
@@ -24,11 +34,6 @@ Result call(Entry entry, Arguments... arguments) {
   using Typed = Result (*)(Arguments...);
   return reinterpret_cast<Typed>(api->functions[entry])(arguments...);
 }
-
-// What ONNX Runtime says went wrong goes back to it as it is.
-struct Failed {
-  Status* status;
-};
 
 template <class... Arguments>
 void require(Entry entry, Arguments... arguments) {
