@@ -17,6 +17,7 @@ ENVIRONMENTS = {
     "extension": "lockfiles:extension",
     "host": "lockfiles:host",
     "provenance": "lockfiles:provenance",
+    "serve": "lockfiles:serve",
 }
 
 

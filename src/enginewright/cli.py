@@ -1,4 +1,4 @@
-"""The command `enginewright`: look at a host, ask whether an engine runs there, size, lock, pin.
+"""The command `enginewright`: look at a host, ask whether an engine runs there, size, lock, serve.
 
 Exit codes: 0 all is well, 1 something has to change, 2 the command was used wrongly.
 """
@@ -18,6 +18,7 @@ from enginewright.commands import (
     probe,
     record,
     report,
+    serve,
     size,
     verify_store,
 )
@@ -35,6 +36,7 @@ COMMANDS: tuple[Command, ...] = (
     size.COMMAND,
     lock_toolchain.COMMAND,
     pin.COMMAND,
+    serve.COMMAND,
 )
 
 

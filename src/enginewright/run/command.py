@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from enginewright.engines.opening import open_backend
 from enginewright.engines.package import read_package
 from enginewright.engines.registry import find_own
 from enginewright.errors import InputError, Problem
 from enginewright.run.argument import Argument
 from enginewright.run.figures import Report
 from enginewright.run.opened import OpenedEngine
-from enginewright.tasks.interface import interface_of
+from enginewright.run.opening import open_engine
 from enginewright.tasks.registry import TASKS, Task, find_task
 
 
@@ -60,17 +59,7 @@ def run_command(command: Command, stream: TextIO | None) -> Report:
     runner = runner_of(task)
     _check_form(task, runner, command)
     runner.check(command.given)
-    package.verify()
-    files = {
-        path.relative_to(package.folder).as_posix(): path
-        for path in sorted(package.folder.rglob("*"))
-        if path.is_file()
-    }
-    backend = open_backend(package, command.threads)
-    generation = package.manifest.generation
-    stop = generation.stop if generation is not None else ()
-    engine = OpenedEngine(interface_of(package), backend, files, stop=stop)
-    return runner.run(engine, command.given, stream)
+    return runner.run(open_engine(package, command.threads), command.given, stream)
 
 
 def _check_form(task: Task, runner: Runner, command: Command) -> None:

@@ -50,18 +50,19 @@ class RecomputingDecoder:
 
     def start(self, prompts: Sequence[Sequence[int]]) -> Logits:
         self._rows = [list(prompt) for prompt in prompts]
-        return self._compute()
+        return recompute(self._feeder, self._rows)
 
     def advance(self, tokens: Sequence[int]) -> Logits:
         for row, token in zip(self._rows, tokens, strict=True):
             row.append(token)
-        return self._compute()
+        return recompute(self._feeder, self._rows)
 
-    def _compute(self) -> Logits:
-        if self._feeder.last_only:
-            # What such an engine gives belongs to the last place, so no row may be filled up.
-            alone = [self._feeder.read(*pad([row]))[:, -1] for row in self._rows]
-            return np.concatenate(alone)
-        logits = self._feeder.read(*pad(self._rows))
-        last = [len(row) - 1 for row in self._rows]
-        return logits[np.arange(len(last)), last]
+
+def recompute(feeder: Feeder, rows: Sequence[Sequence[int]]) -> Logits:
+    """Logits [rows, vocabulary] after the last token of each row, from nothing."""
+    if feeder.last_only:
+        # What such an engine gives belongs to the last place, so no row may be filled up.
+        return np.concatenate([feeder.read(*pad([row]))[:, -1] for row in rows])
+    logits = feeder.read(*pad(rows))
+    last = [len(row) - 1 for row in rows]
+    return logits[np.arange(len(last)), last]

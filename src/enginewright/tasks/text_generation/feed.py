@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from enginewright.tasks.text_generation.signature import (
     INPUT_IDS,
     LOGITS,
     PAST,
+    PAST_SEQUENCE,
     POSITION_IDS,
     PRESENT,
 )
@@ -39,6 +42,7 @@ class Feeder:
         _check_inputs(engine, others)
         limits = [size for size in (chunk, engine.limits.sequence) if size is not None]
         self._chunk = min(limits) if limits and self._past else None
+        self._axes = {name: _past_axis(engine, name) for name in self._past}
         self._cache: dict[str, Held] = {}
         self._mask: Tokens = np.zeros((0, 0), np.int64)
 
@@ -78,6 +82,29 @@ class Feeder:
         logits = [self._call(ids[:, part], mask[:, part]) for part in parts]
         return logits[-1] if self.last_only else np.concatenate(logits, axis=1)
 
+    @property
+    def can_join(self) -> bool:
+        """Whether rows may come and go: the cache is arrays of the host, one place a token."""
+        return all(isinstance(self._backend.empty(name, 1), np.ndarray) for name in self._past)
+
+    def join(self, other: Feeder) -> None:
+        """Take in the rows of another feeder of the same engine, below the own ones."""
+        length = max(self._mask.shape[1], other._mask.shape[1])
+        self._mask = np.concatenate([_lengthened(f._mask, length, 1) for f in (self, other)])
+        for name in self._past:
+            axis = self._axes[name]
+            parts = [_lengthened(feeder._cache[name], length, axis) for feeder in (self, other)]
+            self._cache[name] = np.concatenate(parts)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Forget the rows that are not named, and the places that none of those left needs."""
+        mask = self._mask[rows]
+        unused = int(mask.any(0).argmax())
+        self._mask = mask[:, unused:]
+        for name in self._past:
+            place = [slice(None)] * self._axes[name] + [slice(unused, None)]
+            self._cache[name] = np.ascontiguousarray(self._cache[name][rows][tuple(place)])
+
     def _call(self, ids: Tokens, mask: Tokens) -> Logits:
         self._mask = np.concatenate([self._mask, mask], axis=1)
         positions = np.maximum(np.cumsum(self._mask, axis=1) - 1, 0)[:, -ids.shape[1] :]
@@ -103,6 +130,20 @@ def _dtype(engine: Interface, name: str) -> np.dtype[np.generic]:
     tensor = engine.tensor(name)
     assert tensor is not None
     return np.dtype(tensor.dtype)
+
+
+def _past_axis(engine: Interface, name: str) -> int:
+    tensor = engine.tensor(name)
+    assert tensor is not None
+    return tensor.shape.index(PAST_SEQUENCE) if PAST_SEQUENCE in tensor.shape else 0
+
+
+def _lengthened(array: Array, length: int, axis: int) -> Array:
+    """Filled up with zeros before what is there: a row ends at the last place."""
+    missing = length - array.shape[axis]
+    if missing == 0:
+        return array
+    return np.pad(array, [(missing if n == axis else 0, 0) for n in range(array.ndim)])
 
 
 def _check_inputs(engine: Interface, names: list[str]) -> None:

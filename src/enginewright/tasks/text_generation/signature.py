@@ -13,6 +13,7 @@ POSITION_IDS = "position_ids"
 """[batch, sequence]: of each token in its row, without padding."""
 PAST, PRESENT = "past_key_values.", "present."
 """`past_key_values.N.key` [batch, heads, past_sequence, head size] comes out as `present.N.key`."""
+PAST_SEQUENCE = "past_sequence"
 
 SIGNATURE = Signature((INPUT_IDS,), LOGITS)
 """Of a graph without a cache; the direct exporter adds the inputs above for one with."""
