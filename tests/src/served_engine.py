@@ -140,9 +140,12 @@ class Load:
         while not self._stop.is_set():
             prompt = prompts[number % len(prompts)]
             try:
-                self.results.append((prompt, *server.complete(prompt, tokens)))
+                result = server.complete(prompt, tokens)
             except (OSError, http.client.HTTPException) as error:
-                self.results.append((prompt, 0, repr(error)))
+                result = (0, repr(error))
+            self.results.append((prompt, *result))
+            if result[0] == 503:
+                break  # It is told to ask another server.
             number += 1
 
     def stop(self):

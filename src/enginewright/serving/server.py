@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from pathlib import Path
 
 import uvicorn
@@ -19,6 +20,9 @@ from enginewright.serving.saying import say
 from enginewright.serving.settings import ServerSettings
 
 BACKLOG = 1024
+NOTICE = 1.0
+"""Seconds after the first signal in which clients are told that the server stops: one whose
+connection is just being made would be cut without a word."""
 GRACE = 2.0
 """Seconds for the last bytes, after those that drained in vain were told so."""
 
@@ -28,6 +32,8 @@ class _Server(uvicorn.Server):
 
     admission: Admission
     port_file: Path | None = None
+    closed: float | None = None
+    """When the first signal came."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -40,9 +46,14 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: object) -> None:
         """The second signal does not wait; uvicorn's own would end the process by the signal."""
         del sig, frame
-        self.force_exit = self.should_exit
-        self.should_exit = True
+        self.force_exit = self.should_exit = self.closed is not None
+        self.closed = self.closed or time.monotonic()
         self.admission.close()
+
+    async def on_tick(self, counter: int) -> bool:
+        if self.closed is not None and time.monotonic() - self.closed > NOTICE:
+            self.should_exit = True
+        return await super().on_tick(counter)
 
 
 async def serve(settings: ServerSettings) -> int:
