@@ -120,6 +120,8 @@ class Mutation:
     runs: list[str]
     """Every step that must run, but those of the provenance that follow from the others; no other
     step must."""
+    explained: tuple[str, ...] = ()
+    """What `explain` says has changed; nothing else may be said."""
 
 
 LIBRARY = "src/enginewright"
@@ -137,12 +139,17 @@ MUTATIONS = [
             *(VERIFY + EXPORT + CHECK_WEIGHTS + BUILD + COMPARE + MANIFEST + MEASURE + JUDGE),
             *(CACHED_CONVERT + CACHED_ENGINE),
         ],
+        (
+            "weights: model.safetensors (1 of 13 tensors changed: "
+            "model.layers.0.self_attn.v_proj.weight)",
+        ),
     ),
     Mutation(
         "a byte of the weights that float16 rounds away",
         "models/tiny/model.safetensors",
         flip(4),
         [*(VERIFY + EXPORT + MANIFEST + MEASURE + JUDGE), *(CACHED_CONVERT + CACHED_MANIFEST)],
+        ("weights: model.safetensors (1 of 13 tensors changed: model.norm.weight)",),
     ),
     Mutation(
         "a config field that matters",
@@ -152,30 +159,35 @@ MUTATIONS = [
             *(VERIFY + EXPORT + ENGINE + ESTIMATE + MEASURE + JUDGE),
             *(CACHED_EXPORT + CACHED_CHECK_GRAPH + CACHED_ENGINE + CACHED_ESTIMATE),
         ],
+        ("config: config.json (rms_norm_eps 1e-06 -> 1e-05)",),
     ),
     Mutation(
         "a config field that does not matter",
         "models/tiny/config.json",
         replace('"transformers_version": "5.24.0"', '"transformers_version": "5.0.0"'),
         [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
+        ("config: config.json (transformers_version 5.24.0 -> 5.0.0)",),
     ),
     Mutation(
         "white space in a config",
         "models/tiny/config.json",
         replace("{\n", "{\n\n"),
         [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
+        ("config: config.json (white space or order, no value)",),
     ),
     Mutation(
         "a field of the tokenizer's config",
         "models/tiny/tokenizer_config.json",
         replace('"model_max_length": 1024', '"model_max_length": 1000'),
         [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
+        ("tokenizer: tokenizer_config.json (model_max_length 1024 -> 1000)",),
     ),
     Mutation(
         "a setting of the generation",
         "models/tiny/generation_config.json",
         replace('"do_sample": false', '"do_sample": true'),
         [*VERIFY, *MANIFEST, *CACHED_MANIFEST],
+        ("tokenizer: generation_config.json (do_sample False -> True)",),
     ),
     Mutation("the mtime of the weights", "models/tiny/model.safetensors", lambda c: c, []),
     # The export.
@@ -184,25 +196,35 @@ MUTATIONS = [
         "models/tiny/BUILD",
         replace("opset=23", "opset=22"),
         [*EXPORT, *ENGINE, *MEASURE, *JUDGE],
+        ("opset 23 -> 22 (models/tiny/BUILD:8)",),
     ),
     Mutation(
         "the dtype",
         "models/tiny/BUILD",
         replace('dtype="float16"', 'dtype="float32"'),
         [*EXPORT, *ENGINE, *ESTIMATE, *MEASURE, *JUDGE],
+        ("dtype float16 -> float32 (models/tiny/BUILD:8)",),
     ),
-    Mutation("the code of the exporter", f"{LIBRARY}/exporters/torch/export.py", COMMENT, EXPORT),
+    Mutation(
+        "the code of the exporter",
+        f"{LIBRARY}/exporters/torch/export.py",
+        COMMENT,
+        EXPORT,
+        ("library enginewright/exporters/torch/export.py",),
+    ),
     Mutation(
         "the code of the direct exporter",
         f"{LIBRARY}/exporters/direct/decoder_graph.py",
         COMMENT,
         [*CACHED_EXPORT, *OTHER_EXPORT],
+        ("library enginewright/exporters/direct/decoder_graph.py",),
     ),
     Mutation(
         "the code of a graph check",
         f"{LIBRARY}/checks/half_norms.py",
         COMMENT,
         [*CHECK_GRAPH, *CACHED_CHECK_GRAPH, *OTHER_CHECK_GRAPH],
+        ("library enginewright/checks/half_norms.py",),
     ),
     # The engines.
     Mutation(
@@ -211,18 +233,21 @@ MUTATIONS = [
         replace("(1, 64, 256)", "(1, 64, 512)"),
         # Longer rows are measured.
         [*ESTIMATE, *BUILD, *COMPARE, *MANIFEST, *MEASURE, *JUDGE],
+        ("profiles[0].sequence max 256 -> 512 (engines/BUILD:5)",),
     ),
     Mutation(
         "the greatest size of an axis of the engine with a cache",
         "engines/BUILD",
         replace('"batch": (1, 1, 2)', '"batch": (1, 1, 3)'),
         [*CACHED_ESTIMATE, *CACHED_BUILD, *CACHED_MANIFEST],
+        ("profiles[0].batch max 2 -> 3 (engines/BUILD:22)",),
     ),
     Mutation(
         "the compute capability",
         "engines/BUILD",
         replace('["8.9", "12.0"]', '["8.6", "12.0"]'),
         [*OTHER_BUILD, *OTHER_MANIFEST],
+        ("compute_capabilities[0] 8.9 -> 8.6 (engines/BUILD:35)",),
     ),
     Mutation(
         "the order of the compute capabilities",
@@ -244,29 +269,43 @@ MUTATIONS = [
         f"{LIBRARY}/products/tensorrt/builder.py",
         COMMENT,
         [*BUILD, *CACHED_BUILD, *OTHER_BUILD],
+        ("library enginewright/products/tensorrt/builder.py",),
     ),
     Mutation(
         "the code of the manifest's check",
         f"{LIBRARY}/actions/check_engine.py",
         COMMENT,
         ["check_engine engines:tiny_accuracy"],
+        ("library enginewright/actions/check_engine.py",),
     ),
     # Validation.
     Mutation(
-        "the code of the measurement", f"{LIBRARY}/validation/comparison.py", COMMENT, MEASURE
+        "the code of the measurement",
+        f"{LIBRARY}/validation/comparison.py",
+        COMMENT,
+        MEASURE,
+        ("library enginewright/validation/comparison.py",),
     ),
-    Mutation("the code of the judgement", f"{LIBRARY}/validation/judgement.py", COMMENT, JUDGE),
+    Mutation(
+        "the code of the judgement",
+        f"{LIBRARY}/validation/judgement.py",
+        COMMENT,
+        JUDGE,
+        ("library enginewright/validation/judgement.py",),
+    ),
     Mutation(
         "a threshold",
         "engines/BUILD",
         replace("min_cosine_similarity=0.99", "min_cosine_similarity=0.98"),
         JUDGE,
+        ("min_cosine_similarity 0.99 -> 0.98 (engines/BUILD:13)",),
     ),
     Mutation(
         "the held-out text",
         "models/tiny/heldout.txt",
         lambda content: content[200:],
         [*MEASURE, *JUDGE],
+        ("dataset: dataset.txt",),
     ),
     # Provenance.
     Mutation(
@@ -274,6 +313,7 @@ MUTATIONS = [
         f"{LIBRARY}/provenance/bom.py",
         COMMENT,
         sorted(PROVENANCE),
+        ("library enginewright/provenance/bom.py",),
     ),
     Mutation(
         "a description",
@@ -283,12 +323,19 @@ MUTATIONS = [
     ),
     Mutation("the lock of the signer", "lockfiles/signing.txt", append("# A comment.\n"), []),
     # Toolchains and locks.
-    Mutation("a comment in the toolchain", TOOLCHAIN, append("# A comment.\n"), ALL_MANIFESTS),
+    Mutation(
+        "a comment in the toolchain",
+        TOOLCHAIN,
+        append("# A comment.\n"),
+        ALL_MANIFESTS,
+        ("toolchains/rtx1.7_cu13.0.toml",),
+    ),
     Mutation(
         "an ONNX limit of the toolchain",
         TOOLCHAIN,
         replace("opset_max = 25", "opset_max = 26"),
         [*CHECK_GRAPH, *CACHED_CHECK_GRAPH, *OTHER_CHECK_GRAPH, *ALL_MANIFESTS],
+        ("reader.opset_max 25 -> 26", "toolchains/rtx1.7_cu13.0.toml"),
     ),
     Mutation("the lock of another tool", "lockfiles/minilm.txt", append("# A comment.\n"), []),
     Mutation("the lock of the unit tests", "lockfiles/tests.txt", append("# A comment.\n"), []),
@@ -334,6 +381,16 @@ def first(workspace: Workspace) -> Run:
     return run
 
 
+def changes_told(output: str) -> tuple[str, ...]:
+    """What `explain` says has changed in this run."""
+    if "\nNothing changed" in output:
+        return ()
+    _, _, told = output.partition("\nChanged:\n")
+    lines = told.splitlines()
+    count = next(n for n, line in enumerate(lines) if not line.startswith("  "))
+    return tuple(line.strip() for line in lines[:count])
+
+
 def assert_nothing_ran(run: Run, first: Run) -> None:
     assert run.exit_code == 0, run.output
     assert run.steps == ALL
@@ -349,11 +406,12 @@ def test_a_change_runs_exactly_its_steps(
     with workspace.changed(mutation.path):
         path = workspace.root / mutation.path
         path.write_bytes(mutation.edit(path.read_bytes()))
-        changed = workspace.build()
+        changed = workspace.run("explain", "package", "test", "engines::")
     undone = workspace.build()
     assert changed.exit_code == 0, changed.output
     assert changed.steps == ALL
     assert changed.ran == with_provenance(mutation.runs)
+    assert changes_told(changed.output) == mutation.explained
     assert changed.reused <= {"memory", "local cache"}
     assert_nothing_ran(undone, first)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
+from pants_enginewright.explain.history import History
 from pants_enginewright.goals.record import (
     RecordCallback,
     describe_source,
@@ -31,7 +32,7 @@ def workunit(second: int, *steps: Dict[str, Any], root: str = "engines/x") -> Di
 def record(path: Path, *workunits: Dict[str, Any]) -> Dict[str, Any]:
     """What is written when a run ends that completed these workunits, in this order."""
     context: Any = None
-    RecordCallback(str(path), str(path.parent))(
+    RecordCallback(str(path), str(path.parent), History.of(str(path.parent)))(
         started_workunits=(), completed_workunits=workunits, finished=True, context=context
     )
     document: Dict[str, Any] = json.loads(path.read_text())

@@ -61,7 +61,7 @@ def test_modules_that_a_step_imports_by_name_come_with_what_they_import(
     runner: RuleRunner,
 ) -> None:
     request = LibraryRequest("enginewright.actions.check", ("enginewright.validation",))
-    digest = runner.request(Library, [request]).digest
+    digest = runner.request(Library, [request]).files.digest
     files = runner.request(Snapshot, [digest]).files
     assert "__library/enginewright/validation.py" in files
     assert "__library/enginewright/actions/check.py" in files
@@ -70,7 +70,7 @@ def test_modules_that_a_step_imports_by_name_come_with_what_they_import(
 
 def library_of(runner: RuleRunner, action: str) -> Tuple[Digest, Tuple[str, ...]]:
     found = runner.request(Library, [LibraryRequest(f"enginewright.actions.{action}")])
-    return found.digest, runner.request(Snapshot, [found.digest]).files
+    return found.files.digest, runner.request(Snapshot, [found.files.digest]).files
 
 
 def test_a_step_gets_what_it_imports_and_the_tables_of_that(runner: RuleRunner) -> None:

@@ -95,7 +95,9 @@ async def collect_kit_part(request: KitPartRequest) -> KitPart:
         Get(Library, LibraryRequest(step.module, step.modules)),
         Get(Tools, ToolsRequest(step.environment, step.tool_environment)),
     )
-    modules = await Get(Files, ListFiles(await Get(Digest, RemovePrefix(found.digest, FOLDER))))
+    modules = await Get(
+        Files, ListFiles(await Get(Digest, RemovePrefix(found.files.digest, FOLDER)))
+    )
     return KitPart(step, modules, chosen.environment.wheels)
 
 

@@ -24,7 +24,9 @@ from pants.engine.unions import UnionRule
 from pants.option.global_options import GlobalOptions
 
 from pants_enginewright import canonical_json
+from pants_enginewright.explain.history import History
 from pants_enginewright.steps.hermetic_process import PROGRESS
+from pants_enginewright.steps.made_from import MADE, MadeStep
 from pants_enginewright.steps.record import METADATA
 from pants_enginewright.subsystems import EnginewrightSubsystem
 
@@ -100,6 +102,7 @@ def write_whole(path: str, text: str) -> None:
 class RecordCallback(WorkunitsCallback):
     path: Optional[str]
     progress_folder: str
+    history: History
     started: float = field(default_factory=time.time)
     running: Dict[str, str] = field(default_factory=dict)
     """Step by the name of its progress file."""
@@ -107,6 +110,7 @@ class RecordCallback(WorkunitsCallback):
     last_look: float = 0.0
     results: Dict[str, Tuple[Tuple[int, int], List[Dict[str, Any]]]] = field(default_factory=dict)
     """By root: when the workunit started, and the steps that it names."""
+    made: List[MadeStep] = field(default_factory=list)
 
     @property
     def can_finish_async(self) -> bool:
@@ -127,6 +131,9 @@ class RecordCallback(WorkunitsCallback):
                 self.running[progress["file"]] = progress["step"]
         for workunit in completed_workunits:
             record = workunit.get("metadata", {}).get(METADATA)
+            made = workunit.get("metadata", {}).get(MADE)
+            if made is not None:
+                self.made.append(MadeStep.of(canonical_json.loads(made)))
             if record is not None:
                 self._add(record, (workunit["start_secs"], workunit["start_nanos"]))
         if finished:
@@ -154,10 +161,17 @@ class RecordCallback(WorkunitsCallback):
         totals = summarize(steps)
         if self.path:
             write_whole(self.path, canonical_json.dumps({"steps": steps, "totals": totals}))
+        self._keep(steps)
         for warning in warning_lines(steps):
             logger.warning(warning)
         if steps:
             logger.info(summary_line(totals))
+
+    def _keep(self, steps: List[Dict[str, Any]]) -> None:
+        try:
+            self.history.add(self.made, [(s["action"], s["address"], s["key"]) for s in steps])
+        except OSError as error:
+            logger.warning(f"The history for `explain` could not be kept: {error}")
 
     def _show_progress(self) -> None:
         for name, step in self.running.items():
@@ -183,7 +197,8 @@ def make_record_callback(
     global_options: GlobalOptions,
 ) -> WorkunitsCallbackFactory:
     folder = os.path.join(global_options.named_caches_dir, PROGRESS)
-    return WorkunitsCallbackFactory(lambda: RecordCallback(subsystem.record, folder))
+    history = History.of(global_options.pants_workdir)
+    return WorkunitsCallbackFactory(lambda: RecordCallback(subsystem.record, folder, history))
 
 
 def rules() -> Iterable[Any]:

@@ -92,7 +92,7 @@ def describe_step(step: ActionResult) -> Dict[str, Any]:
         "action": step.action,
         "address": step.address,
         "key": step.key,
-        "library": step.origin.library,
+        "library": step.origin.library.digest.fingerprint,
         "environment": None if environment.address is None else environment.address.spec,
         "python": environment.python_version,
     }

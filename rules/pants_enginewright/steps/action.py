@@ -27,7 +27,7 @@ from pants_enginewright import canonical_json
 from pants_enginewright.environments import tools
 from pants_enginewright.environments.tool_environment import ToolEnvironment
 from pants_enginewright.environments.tools import Tools, ToolsRequest
-from pants_enginewright.steps import library, step_outputs
+from pants_enginewright.steps import library, made_from, step_outputs
 from pants_enginewright.steps.disk_space import NO_SPACE, DiskFullError, folders_of_pants
 from pants_enginewright.steps.files import File, Files
 from pants_enginewright.steps.hermetic_process import (
@@ -38,8 +38,9 @@ from pants_enginewright.steps.hermetic_process import (
     process_key,
     without_caches,
 )
-from pants_enginewright.steps.launch import launch_files
+from pants_enginewright.steps.launch import launch_files, launch_hashes
 from pants_enginewright.steps.library import Library, LibraryRequest
+from pants_enginewright.steps.made_from import MadeFrom, MadeStep, NotedStep, NoteStep
 from pants_enginewright.steps.result import read_result
 from pants_enginewright.steps.step_outputs import (
     ReadOutputs,
@@ -55,6 +56,7 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R")
 
 DEFECT = 70
+PROGRAMS = ("launch.sh", "start.py")
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,8 @@ class MadeWith:
 
     request: ActionRequest
     environment: ToolEnvironment
-    library: str
-    """Digest of the tree of the library's modules."""
+    library: Files
+    """The library's modules, and what else of it the step sees."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,19 @@ class ActionResult:
     def read(self, kind: Type[R]) -> R:
         """What the step says, as a frozen dataclass with the fields that a rule asks for."""
         return read_result(kind, self.result, self.address, self.action)
+
+    def made_step(self) -> MadeStep:
+        """For the history."""
+        outputs = {file.path: file.sha256 for file in self.files.entries}
+        return MadeStep(
+            self.action,
+            self.address,
+            self.key,
+            describe(self.origin),
+            outputs,
+            json.loads(self.result),
+            self.metadata.total_elapsed_ms or 0,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActionResult) and self._identity() == other._identity()
@@ -280,10 +295,10 @@ async def run_action(
                 [FileContent("request.json", plan_request(request).encode()), environment.hashes()]
             ),
         ),
-        Get(Digest, CreateDigest, launch_files("launch.sh", "start.py")),
+        Get(Digest, CreateDigest, launch_files(*PROGRAMS)),
         *(Get(Digest, AddPrefix(i.digest, f"inputs/{i.folder}")) for i in request.inputs),
     )
-    digest = await Get(Digest, MergeDigests([small, programs, library.digest, *big]))
+    digest = await Get(Digest, MergeDigests([small, programs, library.files.digest, *big]))
     process = plan_process(request, digest, environment.wheels.digest, environment.python_version)
     if request.fresh:
         process = without_caches(process)
@@ -298,7 +313,7 @@ async def run_action(
     if subsystem.repeat_cached and was_cached(result.metadata):
         _, second = await run_process(request, without_caches(process), options)
         repeated = second.files.digest.fingerprint
-    return ActionResult(
+    done = ActionResult(
         request.action,
         request.address,
         process_key(process),
@@ -308,7 +323,28 @@ async def run_action(
         result.metadata,
         repeated,
         request.fresh or damage is not None,
-        MadeWith(request, environment, library.digest.fingerprint),
+        MadeWith(request, environment, library.files),
+    )
+    await Get(NotedStep, NoteStep(done.made_step()))
+    return done
+
+
+def describe(made_with: MadeWith) -> MadeFrom:
+    """What the key of the step's process stands for."""
+    request, environment = made_with.request, made_with.environment
+    inputs: Dict[str, Dict[str, str]] = {}
+    for item in request.inputs:
+        inputs.setdefault(item.role, {}).update({file.path: file.sha256 for file in item.files})
+    modules = {file.path: file.sha256 for file in made_with.library.entries}
+    return MadeFrom(
+        request.module,
+        json.loads(request.parameters),
+        inputs,
+        {**modules, **launch_hashes(*PROGRAMS)},
+        {wheel.path: wheel.sha256 for wheel in environment.wheels.entries},
+        environment.python_version,
+        request.attempt,
+        {file.sha256: file.size for item in request.inputs for file in item.files},
     )
 
 
@@ -318,4 +354,5 @@ def rules() -> Iterable[Any]:
         *tools.rules(),
         *library.rules(),
         *step_outputs.rules(),
+        *made_from.rules(),
     )

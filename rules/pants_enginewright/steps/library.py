@@ -9,12 +9,14 @@ from pants.backend.python.target_types import PythonSourceField
 from pants.core.target_types import ResourceSourceField
 from pants.core.util_rules.source_files import SourceFilesRequest
 from pants.core.util_rules.stripped_source_files import StrippedSourceFiles
-from pants.engine.fs import EMPTY_DIGEST, AddPrefix, Digest
+from pants.engine.fs import AddPrefix, Digest
 from pants.engine.internals.graph import Owners, OwnersRequest
 from pants.engine.rules import Get, MultiGet, collect_rules, rule
 from pants.engine.target import SourcesField, TransitiveTargets, TransitiveTargetsRequest
 from pants.util.logging import LogLevel
 
+from pants_enginewright.steps import files
+from pants_enginewright.steps.files import Files, ListFiles
 from pants_enginewright.subsystems import EnginewrightSubsystem
 
 FOLDER = "__library"
@@ -30,7 +32,7 @@ class LibraryRequest:
 
 @dataclass(frozen=True)
 class Library:
-    digest: Digest
+    files: Files
     """The modules, what they import and tables, under `__library/`; empty where wheels bring it."""
 
 
@@ -41,7 +43,7 @@ def module_path(root: str, module: str) -> str:
 @rule(desc="Collect the library modules of a step", level=LogLevel.DEBUG)
 async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsystem) -> Library:
     if not subsystem.library_root:
-        return Library(EMPTY_DIGEST)
+        return Library(Files())
     names = (request.module, *request.others)
     paths = [module_path(subsystem.library_root, name) for name in names]
     owned = await MultiGet(Get(Owners, OwnersRequest((path,))) for path in paths)
@@ -59,8 +61,12 @@ async def collect_library(request: LibraryRequest, subsystem: EnginewrightSubsys
         StrippedSourceFiles,
         SourceFilesRequest(fields, for_sources_types=(PythonSourceField, ResourceSourceField)),
     )
-    return Library(await Get(Digest, AddPrefix(sources.snapshot.digest, FOLDER)))
+    digest = await Get(Digest, AddPrefix(sources.snapshot.digest, FOLDER))
+    return Library(await Get(Files, ListFiles(digest)))
 
 
 def rules() -> Iterable[Any]:
-    return collect_rules()
+    return (
+        *collect_rules(),
+        *files.rules(),
+    )

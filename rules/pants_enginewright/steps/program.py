@@ -42,7 +42,7 @@ async def collect_program(request: ProgramRequest) -> Program:
     tools = chosen.environment
     hashes = await Get(Digest, CreateDigest([tools.hashes()]))
     return Program(
-        await Get(Digest, MergeDigests([programs, hashes, library.digest])),
+        await Get(Digest, MergeDigests([programs, hashes, library.files.digest])),
         tools.wheels.digest,
         ("/bin/sh", "{chroot}/run.sh", "{chroot}", tools.python_version, request.module),
     )

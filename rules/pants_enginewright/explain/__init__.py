@@ -1,0 +1,1 @@
+"""Why a step ran: its key against those of former results."""
