@@ -163,7 +163,9 @@ def _kind(module: object) -> str:
 def _pooling(document: Mapping[str, Any], where: str, problems: list[Problem]) -> tuple[str, ...]:
     named = document.get("pooling_mode")
     names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
-    modes = [name for flag, name in MODES.items() if document.get(flag) is True or name in names]
+    # A list is joined in its own order; flags in that of the library.
+    flags = [name for flag, name in MODES.items() if document.get(flag) is True]
+    modes = [*dict.fromkeys([name for name in names if name in MODES.values()] + flags)]
     unknown = [
         name
         for name, value in document.items()

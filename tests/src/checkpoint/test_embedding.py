@@ -32,6 +32,8 @@ def files(folder: Path, pooling: dict[str, Any] | None, *kinds: str) -> dict[str
     [
         (CLS, ("cls",)),
         ({"pooling_mode": "mean"}, ("mean",)),
+        ({"pooling_mode": ["mean", "max"]}, ("mean", "max")),
+        ({"pooling_mode": ["max", "mean"]}, ("max", "mean")),
         ({"pooling_mode_lasttoken": True, "include_prompt": True}, ("lasttoken",)),
         ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, ("max", "mean")),
     ],
