@@ -321,7 +321,6 @@ MUTATIONS = [
         replace('name="other",', 'name="other",\n    description="An engine.",'),
         [],
     ),
-    Mutation("the lock of the signer", "lockfiles/signing.txt", append("# A comment.\n"), []),
     # Toolchains and locks.
     Mutation(
         "a comment in the toolchain",
