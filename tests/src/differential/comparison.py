@@ -24,6 +24,7 @@ from enginewright.step import ActionRequest, InputFile
 TOLERANCE = 2e-4
 """Of the largest logit; what another order of float32 sums comes to is a tenth of it."""
 SHORT = 5
+PAST, PRESENT = "past_key_values.", "present."
 Ids = NDArray[Any]
 
 
@@ -61,10 +62,11 @@ def compare(odd: OddCheckpoint, folder: Path, exporter: str, with_past: bool = F
     if not expected:
         return Outcome("library", library)
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    random = np.random.default_rng(odd.seed)
     differences = [
-        float(np.abs(session.run(["logits"], _feed(session, ids))[0] - right).max())
-        / float(np.abs(right).max())
+        float(np.abs(_logits(session, ids, calls) - right).max()) / float(np.abs(right).max())
         for ids, right in expected
+        for calls in (_ways(ids.shape[1], random) if with_past else [[ids.shape[1]]])
     ]
     worst = max(differences)
     if not worst <= TOLERANCE:
@@ -103,16 +105,39 @@ def _reference(folder: Path) -> torch.nn.Module:
     return model.eval()
 
 
-def _feed(session: onnxruntime.InferenceSession, ids: Ids) -> dict[str, Ids]:
-    places = np.broadcast_to(np.arange(ids.shape[1]), ids.shape).astype(np.int64)
-    given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": places}
-    found = {}
-    for value in session.get_inputs():
-        if value.name in given:
-            found[value.name] = given[value.name]
-        else:
-            found[value.name] = np.zeros((2, value.shape[1], 0, value.shape[3]), np.float32)
-    return found
+def _ways(length: int, random: np.random.Generator) -> list[list[int]]:
+    """Tokens of each call with a cache: all at once; a prompt and its continuation, one by one; and
+    chunks of any size."""
+    prompt = int(random.integers(1, length))
+    cuts = sorted({*random.integers(1, length, 3).tolist(), length})
+    chunks = [end - begin for begin, end in zip([0, *cuts], cuts, strict=False)]
+    return [[length], [prompt, *[1] * (length - prompt)], chunks]
+
+
+def _logits(session: onnxruntime.InferenceSession, ids: Ids, calls: list[int]) -> Ids:
+    """Of all tokens of `ids` [batch, tokens], given in calls of so many tokens."""
+    names = [value.name for value in session.get_outputs()]
+    held = {
+        value.name: np.zeros((len(ids), value.shape[1], 0, value.shape[3]), np.float32)
+        for value in session.get_inputs()
+        if value.name.startswith(PAST)
+    }
+    found, begin = [], 0
+    for size in calls:
+        end = begin + size
+        places = np.broadcast_to(np.arange(begin, end), (len(ids), size)).astype(np.int64)
+        given = {
+            "input_ids": ids[:, begin:end],
+            "attention_mask": np.ones_like(ids[:, :end]),
+            "position_ids": places,
+        }
+        wanted = {v.name for v in session.get_inputs()}
+        feed = {name: value for name, value in given.items() if name in wanted}
+        out = dict(zip(names, session.run(names, {**feed, **held}), strict=True))
+        held = {name: out[name.replace(PAST, PRESENT)] for name in held}
+        found.append(out["logits"])
+        begin = end
+    return np.concatenate(found, axis=1)
 
 
 def _request(action: str, parameters: dict[str, object], **roles: list[Path]) -> ActionRequest:

@@ -123,7 +123,7 @@ CASES: dict[str, tuple[dict[str, Any], Mutate | None, tuple[str, ...], str]] = {
     "an activation left out": (MEAN, leave_out("Gelu"), NORMALIZE, COSINE),
     "words of other ids": (MEAN, other_words, NORMALIZE, COSINE),
     "padding of sentences is not masked": (MEAN, UNMASKED, NORMALIZE, COSINE),
-    "a module that is not known": (MEAN, None, ("Dense", "Normalize"), UNKNOWN),
+    "a module that is not known": (MEAN, None, ("CNN", "Normalize"), UNKNOWN),
 }
 
 

@@ -173,8 +173,11 @@ def test_unknown_architecture_points_to_no_other_exporter(tmp_path):
     assert problem.expected == (
         "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"
     )
-    # The one of torch has the same decoders.
-    assert problem.fix == "no exporter has another architecture for this task"
+    # The one of torch has the same decoders, and any network for the other task.
+    assert problem.fix == (
+        "no exporter has another architecture for this task; "
+        "`GemmaForCausalLM` can be exported for feature-extraction"
+    )
 
 
 def test_all_unsupported_fields_at_once(tmp_path):
