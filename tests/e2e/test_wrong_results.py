@@ -30,7 +30,7 @@ from workspace import TREE
 
 STEP = "src/enginewright/products/tensorrt_rtx/build.py"
 MAIN = "    main(run_deterministically)\n"
-RESULT = "return encode(build(build_request, model, described, plan, verify_inputs))"
+RESULT = "return encode(build(TENSORRT_RTX, build_request, model, described, plan, verify_inputs))"
 TIMED = RESULT.replace("return ", "return {**") + ', "warnings": [str(time.time_ns())]}'
 
 
