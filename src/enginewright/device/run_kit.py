@@ -84,11 +84,15 @@ def take_left_out(kit: dict[str, Any], store: Path, folders: list[str]) -> None:
 
 
 def lay_out(files: dict[str, Any], store: Path, root: Path) -> None:
-    """Links to the files of `store` at their paths below `root`."""
+    """The files of `store` at their paths below `root`: a package has no links out of itself."""
     for path, sha256 in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to((store / sha256).resolve())
+        source = (store / sha256).resolve()
+        try:
+            os.link(source, target)
+        except OSError:  # another file system
+            shutil.copyfile(source, target)
 
 
 def packages(kit: dict[str, Any]) -> dict[str, Any]:
