@@ -313,7 +313,6 @@ MUTATIONS = [
         f"{LIBRARY}/provenance/bom.py",
         COMMENT,
         sorted(PROVENANCE),
-        ("library enginewright/provenance/bom.py",),
     ),
     Mutation(
         "a description",
